@@ -10,7 +10,7 @@ SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules of their own, which ./... does not reach.
-MODULES = metrics hostnet
+MODULES = cmd hostnet metrics
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -109,23 +109,24 @@ run:
 # Inputs of workers that run at once are never quite the same twice, so few tries go into making
 # them smaller.
 fuzz:
-	@set -e; $(GO) test -list '^Fuzz' ./... | \
-		awk '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print $$2, t[i]; n=0}' >.fuzz.list; \
-	[ -s .fuzz.list ]; end=$$(($$(date +%s) + $(FUZZCAP))); while read -r pkg target; do \
+	@set -e; for m in . $(MODULES); do $(GO) test -C $$m -list '^Fuzz' ./... | \
+		awk -v m=$$m '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print m, $$2, t[i]; n=0}'; done >.fuzz.list; \
+	[ -s .fuzz.list ]; end=$$(($$(date +%s) + $(FUZZCAP))); while read -r m pkg target; do \
 		case $$target in \
 		FuzzFabric) n=1000x;; FuzzSwitch) n=3000x;; \
 		FuzzPlane|FuzzTable|FuzzPolicy|FuzzRoutes|FuzzRequest|FuzzCutOracle) n=6000x;; \
 		*) n=20000x;; esac; \
 		[ $$(date +%s) -lt $$end ] || n=200x; \
-		$(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),$$n) -fuzzminimizetime 20x >.fuzz.log 2>&1 || \
+		$(GO) test -C $$m $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),$$n) -fuzzminimizetime 20x >.fuzz.log 2>&1 || \
 			{ grep -q 'context deadline exceeded' .fuzz.log && ! grep -q 'Failing input' .fuzz.log; } || { cat .fuzz.log; exit 1; }; \
 		echo "$$pkg $$target: $$(grep '^fuzz: elapsed.*execs' .fuzz.log | tail -1)"; \
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
 
 # What others keep of each table that strangers fill, while one does his worst: SECURITY.md has the list.
-WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay/afpacket ./underlay/memory ./vtep
+WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
-	@$(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
+	@{ $(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) && \
+		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
 
 # Six passes over everything, so that what is compared takes turns; a quarter of an hour on an

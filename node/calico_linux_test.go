@@ -26,7 +26,7 @@ func podIP(v6 bool, node, k int) netip.Addr {
 	return netip.MustParseAddr(fmt.Sprintf("10.6%d.%d.%d", 4+k, node, k))
 }
 
-// examples/node/configs/calico: pod 1's block is reached by IP-in-IP, pod 2's directly from
+// cmd/vxswitchd/configs/calico: pod 1's block is reached by IP-in-IP, pod 2's directly from
 // router to router, as long as the other node is in a subnet of this one's. Of pods only web
 // servers and pings are reached, and nobody speaks in another's name.
 func TestConfigCalico(t *testing.T) {

@@ -31,7 +31,7 @@ var (
 	tunnels = []string{"ip.src", "ip.dst", "vxlan.vni"}
 )
 
-// examples/node/configs/mesh: each asks all others once and then talks to one. The third
+// cmd/vxswitchd/configs/mesh: each asks all others once and then talks to one. The third
 // member may be the kernel's.
 func TestConfigMesh(t *testing.T) {
 	for _, third := range []string{"ours", "kernel"} {
@@ -75,7 +75,7 @@ func TestConfigMesh(t *testing.T) {
 	}
 }
 
-// examples/node/configs/central: between two networks everything goes through the gateway,
+// cmd/vxswitchd/configs/central: between two networks everything goes through the gateway,
 // within one nothing does.
 func TestConfigCentral(t *testing.T) {
 	l := newLab(t)
@@ -99,7 +99,7 @@ func TestConfigCentral(t *testing.T) {
 	})
 }
 
-// examples/node/configs/distributed: what stays on a leaf is not seen on the wire; between
+// cmd/vxswitchd/configs/distributed: what stays on a leaf is not seen on the wire; between
 // leaves the first one routes. Who is known is not asked for again.
 func TestConfigDistributed(t *testing.T) {
 	l := newLab(t)
@@ -146,7 +146,7 @@ func TestConfigDistributed(t *testing.T) {
 	}
 }
 
-// examples/node/configs/symmetric: routed on both leaves; in between there are routers only.
+// cmd/vxswitchd/configs/symmetric: routed on both leaves; in between there are routers only.
 func TestConfigSymmetric(t *testing.T) {
 	l := newLab(t)
 	leaf1, leaf2 := l.file("symmetric/leaf1"), l.file("symmetric/leaf2")

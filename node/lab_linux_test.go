@@ -78,7 +78,7 @@ func (l *lab) quiet(name, addr string, cfg *Config) *site {
 	return s
 }
 
-// file starts a node as examples/node/configs has it.
+// file starts a node as cmd/vxswitchd/configs has it.
 func (l *lab) file(name string) *site {
 	l.t.Helper()
 	cfg := configFile(l.t, name)
@@ -88,7 +88,7 @@ func (l *lab) file(name string) *site {
 
 func configFile(t *testing.T, name string) *Config {
 	t.Helper()
-	text, err := os.ReadFile("../examples/node/configs/" + name + ".json")
+	text, err := os.ReadFile("../cmd/vxswitchd/configs/" + name + ".json")
 	must(t, err)
 	return parse(t, string(text))
 }

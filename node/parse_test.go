@@ -263,7 +263,7 @@ func TestParseSyntax(t *testing.T) {
 // What is parsed, written and parsed again is the same: the effective settings can be used
 // as a file.
 func TestParseAgain(t *testing.T) {
-	files, _ := filepath.Glob("../examples/node/configs/*/*.json")
+	files, _ := filepath.Glob("../cmd/vxswitchd/configs/*/*.json")
 	if len(files) == 0 {
 		t.Fatal("there are no configurations")
 	}
@@ -320,7 +320,7 @@ func asText(c *Config) []byte {
 // FuzzParse: what is no configuration is told where, inside the text; what is one is the same
 // when it is written and read again.
 func FuzzParse(f *testing.F) {
-	files, _ := filepath.Glob("../examples/node/configs/*/*.json")
+	files, _ := filepath.Glob("../cmd/vxswitchd/configs/*/*.json")
 	for _, name := range files {
 		if text, err := os.ReadFile(name); err == nil {
 			f.Add(text)

@@ -52,6 +52,10 @@ var allowed = map[string][]string{
 
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
+	"api":     {"bfd", "frame", "switch"},
+
+	"cmd/vxswitchd": {"api", "cmd/internal/version", "arp", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "switch", "vtep"}, // a module of its own
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame"}, "cmd/internal/version": {},
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
 	"internal/filter":    {"frame", "internal/sys", "internal/wire"},
@@ -102,6 +106,8 @@ var outside = map[string][]string{
 	"internal/lab/netns":        {"golang.org/x/sys/unix"},
 	"internal/lab/qemu":         {"golang.org/x/sys/unix"},
 	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
+	"cmd/vxswitchd":             {"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors", "github.com/prometheus/client_golang/prometheus/promhttp", "golang.org/x/sys/unix"},
+	"cmd/vxsctl":                {"golang.org/x/sys/unix"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
@@ -118,6 +124,7 @@ const (
 
 // modules is which modules an importer of a public package links, on Linux, beside this one.
 var modules = map[string][]string{
+	"api":                 {xnet, xsys},
 	"arp":                 {},
 	"bfd":                 {xnet, xsys},
 	"bfd/vxlan":           {xnet, xsys},
@@ -150,7 +157,7 @@ const (
 // An importer gets the modules of the list and no others.
 func TestModules(t *testing.T) {
 	for pkg := range allowed {
-		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics", "hostnet"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
+		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics", "hostnet", "cmd/"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
 			t.Errorf("%s: which modules?", pkg)
 		}
 	}

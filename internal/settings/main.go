@@ -37,7 +37,7 @@ const head = `# Settings
 
 <!-- Written by "go generate ./node" from the comments of the Go source: change those. -->
 
-All keys of a file of package node, in their order. [examples/node](../examples/node/README.md) is a program that reads such a
+All keys of a file of package node, in their order. [cmd/vxswitchd](../cmd/vxswitchd/README.md) is a program that reads such a
 file. Keys have defaults unless *needed*; the default of a bool is false. Segments refer to tunnels and ports by name, gateways
 to VRFs.
 

@@ -20,7 +20,7 @@ var notRun = []struct{ page, begins, why string }{
 	{"docs/programs/README.md", "go mod init", "it needs a registry"},
 	{"CONTRIBUTING.md", "make test", "minutes and hours; and make test runs this test"},
 	{"bench/results/README.md", "go run ./bench/compare", "nearly five minutes of measuring"},
-	{"examples/node/README.md", "$ ./vxsctl monitor", "it follows what happens, without an end"},
+	{"cmd/vxswitchd/README.md", "$ ./vxsctl monitor", "it follows what happens, without an end"},
 	{"metrics/README.md", "metric_relabel_configs:", "Prometheus's own configuration"},
 	{"metrics/README.md", "- alert:", "Prometheus's own configuration"},
 	{"examples/p2p/README.md", "## macOS and Windows", "it needs those systems"},

@@ -21,10 +21,12 @@ import (
 func TestPages(t *testing.T) {
 	netns.RequireRoot(t)
 	// So that no block waits for the compiler; the programs are linked where the page says so.
-	build := exec.Command("go", "build", "./examples/...")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./examples/...: %v\n%s", err, out)
+	for dir, what := range map[string]string{".": "./examples/...", "cmd": "./..."} {
+		build := exec.Command("go", "build", what)
+		build.Dir = filepath.Join(root, dir)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: go build %s: %v\n%s", dir, what, err, out)
+		}
 	}
 	for _, p := range pages(t) {
 		if p.commands() > 0 {

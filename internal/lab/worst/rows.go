@@ -183,10 +183,10 @@ var Rows = []Row{
 	},
 	{
 		Name:  "requests of the control socket",
-		Holds: "examples/node.gate.inside examples/node.gate.waiting examples/node.visitor.in examples/node.rate.first switch.broker.subs",
+		Holds: "cmd/vxswitchd.gate.inside cmd/vxswitchd.gate.waiting cmd/vxswitchd.visitor.in cmd/vxswitchd.rate.first switch.broker.subs",
 		Limit: "64 connections, 16 streams, 3 tables; 200 requests per second",
 		Share: "a quarter per process, three quarters per user",
 		Full:  "a new connection is refused, a request waits its turn",
-		Test:  "examples/node.TestWorstRequests", Kept: 100,
+		Test:  "cmd/vxswitchd.TestWorstRequests", Kept: 100,
 	},
 }

@@ -1,0 +1,53 @@
+// Package api is the protocol of a node's control socket: JSON in HTTP/1.1 over a Unix socket.
+//
+//	GET  /v1/fdb?vni=&dev=                     [FDBEntry ...]
+//	GET  /v1/neigh?vni=                        [Neighbour ...]
+//	GET  /v1/route?vrf=                        [Route ...]
+//	GET  /v1/vtep, /v1/port, /v1/flood         [VTEP ...], [Port ...], [Flood ...]
+//	GET  /v1/bfd                               [BFD ...]
+//	GET  /v1/waiting?proto=                    [Row ...]
+//	GET  /v1/policy                            [Policy ...]
+//	GET  /v1/drops                             [Drop ...]
+//	GET  /v1/stats                             Stats
+//	GET  /v1/config                            the configuration as a file, with defaults
+//	POST /v1/fdb       Change                  Done
+//	POST /v1/reload                            Done
+//	GET  /v1/monitor                           an Event for each event, a line each
+//	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
+//	GET  /v1/capture                           pcapng, until the client disconnects
+//
+// A request that fails has a status other than 200 and an Error.
+package api
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// DefaultSocket is the default path of the control socket.
+const DefaultSocket = "/run/vxswitch/vxswitchd.sock"
+
+// An Error is the answer to a request that fails.
+type Error struct {
+	Text  string   `json:"error"`           // one line
+	Lines []string `json:"lines,omitempty"` // errors in a configuration file, "FILE:LINE:COL: key: text"
+}
+
+// Done is the answer to a change.
+type Done struct {
+	Done string `json:"done"` // what was done, in one line
+}
+
+// Operations of a Change, in the words of bridge fdb.
+const (
+	Add     = "add"     // a new entry
+	Append  = "append"  // a peer of the flood list, with MAC 00:00:00:00:00:00
+	Replace = "replace" // a new or existing entry
+	Del     = "del"
+)
+
+// A Change changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
+type Change struct {
+	Op  string    `json:"op"`
+	VNI frame.VNI `json:"vni"`
+	MAC string    `json:"mac"`
+	Dst string    `json:"dst,omitempty"` // address of the peer with the MAC
+	Dev string    `json:"dev,omitempty"` // or name of the port with the MAC
+}

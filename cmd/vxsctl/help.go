@@ -1,0 +1,50 @@
+package main
+
+const help = `Usage: vxsctl [-socket PATH] [-json] COMMAND
+
+Show and change a running node.
+
+  -socket PATH   control socket of the node (default $VXSCTL_SOCKET, or /run/vxswitch/vxswitchd.sock)
+  -json          print the answer of the node as JSON
+  -version       print the version and exit
+
+Show:
+  fdb [show] [vni N] [dev NAME]     MACs, of a segment, a port or a tunnel
+  neigh [show] [vni N]              IP addresses and their MACs
+  route [show] [vrf NAME]           routes of the gateways
+  flood                             flood lists
+  bfd                               sessions that probe next hops and peers
+  waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
+  vtep, port                        tunnels and peers; ports, their segments and counters
+  drops                             dropped frames by port and reason
+  policy                            rules and their counters
+  stats                             totals
+  config                            configuration with defaults, as a file
+
+  PROTO is who wrote an entry: config, vxsctl, or the name of a control plane.
+
+Change:
+  fdb add MAC dst ADDR vni N        add a static entry for a MAC behind a peer
+  fdb add MAC dev PORT vni N        add a static entry for a MAC behind a port
+  fdb replace MAC ...               add or replace an entry
+  fdb del MAC vni N                 delete an entry
+  fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  reload                            make the node read its file again
+  These entries survive a reload but not a restart. Change entries of the file in the file.
+
+Watch, until interrupted:
+  monitor                           events: learned, moved and aged MACs, neighbours, ports
+  trace [every N] [mac M] [vni N] [dest NAME|ADDR]
+                                    forwarding decisions, for one in N matching frames
+  capture FILE|-                    packets on ports and tunnels, as pcapng
+  top [-interval 1s]                rates of ports and drops; press q to quit
+
+Examples:
+  vxsctl fdb show vni 100
+  vxsctl fdb append 00:00:00:00:00:00 dst 10.0.0.3 vni 100
+  vxsctl trace every 100 dest 10.0.0.2
+  vxsctl -json port | jq -r '.[].name'
+  vxsctl capture - | tshark -r -
+
+Exit status: 0; 1 for errors of the node or the system; 2 for a wrong command line.
+`

@@ -1,0 +1,131 @@
+// Vxsctl shows and changes a running node, in the words of ip and bridge:
+//
+//	vxsctl fdb show vni 100
+//	vxsctl fdb add 02:00:00:00:00:09 dst 10.0.0.2 vni 100
+//	vxsctl monitor
+//	vxsctl capture - | tshark -r -
+//
+// "vxsctl help" lists the commands. The node is cmd/vxswitchd with a control socket in its configuration. Package
+// api describes the protocol.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// A session is one run of the program.
+type session struct {
+	*client
+	json   bool // print the answer of the node
+	in     *os.File
+	out    io.Writer
+	notice io.Writer
+}
+
+// run is the program. It returns the exit status.
+func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("vxsctl", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	socket := fs.String("socket", cmp.Or(os.Getenv("VXSCTL_SOCKET"), api.DefaultSocket), "")
+	raw := fs.Bool("json", false, "")
+	show := fs.Bool("version", false, "")
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		io.WriteString(stdout, help)
+		return 0
+	}
+	if err == nil && *show {
+		fmt.Fprintln(stdout, version.Of("vxsctl"))
+		return 0
+	}
+	if err != nil {
+		err = misused(fmt.Sprintf("%v; flags are -socket PATH, -json and -version", err))
+	} else {
+		s := &session{client: newClient(*socket), json: *raw, in: in, out: stdout, notice: stderr}
+		err = s.do(ctx, fs.Args())
+	}
+	var wrong misused
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return 0
+	case errors.As(err, &wrong):
+		fmt.Fprintln(stderr, "vxsctl:", wrong)
+		return 2
+	}
+	var said *refusal
+	if errors.As(err, &said) && len(said.Lines) > 0 {
+		fmt.Fprintln(stderr, strings.Join(said.Lines, "\n"))
+		return 1
+	}
+	fmt.Fprintln(stderr, "vxsctl:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return 1
+}
+
+// do runs one command.
+func (s *session) do(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return misused("a command is required, one of " + objects)
+	}
+	w := &words{object: args[0], rest: args[1:]}
+	switch w.object {
+	case "help":
+		_, err := io.WriteString(s.out, help)
+		return err
+	case "fdb":
+		return s.fdb(ctx, w)
+	case "neigh":
+		return s.show(ctx, w, neighTable, "vni")
+	case "route":
+		return s.show(ctx, w, routeTable, "vrf")
+	case "vtep":
+		return s.show(ctx, w, vtepTable)
+	case "port":
+		return s.show(ctx, w, portTable)
+	case "drops":
+		return s.show(ctx, w, dropsTable)
+	case "policy":
+		return s.show(ctx, w, policyTable)
+	case "flood":
+		return s.show(ctx, w, floodTable)
+	case "bfd":
+		return s.show(ctx, w, bfdTable)
+	case "waiting":
+		return s.show(ctx, w, waitingTable, "proto")
+	case "stats":
+		return s.show(ctx, w, statsTable)
+	case "config":
+		return s.show(ctx, w, nil)
+	case "reload":
+		if _, err := w.keys(); err != nil {
+			return err
+		}
+		return s.post(ctx, "/v1/reload", nil)
+	case "monitor":
+		return s.monitor(ctx, w)
+	case "trace":
+		return s.trace(ctx, w)
+	case "capture":
+		return s.capture(ctx, w)
+	case "top":
+		return s.top(ctx, w)
+	}
+	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
+}

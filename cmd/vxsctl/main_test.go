@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A fake is a node that says what it is told to.
+type fake struct {
+	socket  string
+	mu      sync.Mutex
+	answers map[string]string // by path; one that begins with a status has that
+	asked   []string          // method, path and body
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "vxsctl") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{socket: filepath.Join(dir, "s"), answers: map[string]string{}}
+	l, err := net.Listen("unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: f}
+	var serves sync.WaitGroup
+	serves.Go(func() { s.Serve(l) })
+	t.Cleanup(func() {
+		s.Close()
+		serves.Wait()
+		os.RemoveAll(dir)
+	})
+	return f
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
+	text := f.answers[r.URL.Path]
+	status := 200
+	if n, err := fmt.Sscanf(text, "%d ", &status); n == 1 && err == nil {
+		_, text, _ = strings.Cut(text, " ")
+	}
+	w.WriteHeader(status)
+	io.WriteString(w, text)
+}
+
+// last is what was asked last.
+func (f *fake) last() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.asked) == 0 {
+		return ""
+	}
+	return f.asked[len(f.asked)-1]
+}
+
+func do(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, nil, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// A wrong command line is one line that says what is allowed, and status 2; nobody is asked.
+func TestWrongWords(t *testing.T) {
+	f := newFake(t)
+	for words, want := range map[string]string{
+		"":                                       "a command is required, one of fdb, neigh,",
+		"colour":                                 `"colour": must be one of fdb, neigh,`,
+		"-colour":                                "flag provided but not defined: -colour; flags are -socket PATH, -json and -version",
+		"fdb list":                               `fdb: "list": must be one of show, add, append, replace, del`,
+		"fdb vni":                                "fdb: vni: value is missing, must be 0 to 16777215",
+		"fdb vni x":                              `fdb: vni "x": must be 0 to 16777215`,
+		"fdb show vrf":                           `fdb: unexpected "vrf"; allowed are vni, dev`,
+		"fdb add":                                "fdb: add: requires a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list",
+		"fdb add tap0":                           "fdb: add: requires a MAC",
+		"fdb del 1:2:3":                          "fdb: del: requires a MAC",
+		"fdb add 02:00:00:00:00:01 vni 1":        "fdb: add: requires dst ADDR or dev PORT",
+		"fdb add 02:00:00:00:00:01 dst 10.0.0.2": "fdb: add: requires vni, 0 to 16777215",
+		"fdb add 02:00:00:00:00:01 dst tap0 vni 1":              `fdb: dst "tap0": must be the address of a peer such as 10.0.0.2`,
+		"fdb add 02:00:00:00:00:01 dst 10.0.0.2 dev tap0 vni 1": "fdb: add: takes either dst or dev",
+		"fdb add 02:00:00:00:00:01 vni 1 vni 2":                 "fdb: vni: duplicate",
+		"neigh dev tap0":                                        `neigh: unexpected "dev"; allowed are vni`,
+		"route show vni 1":                                      `route: unexpected "vni"; allowed are vrf`,
+		"drops tap0":                                            `drops: unexpected argument "tap0"`,
+		"reload now":                                            `reload: unexpected argument "now"`,
+		"monitor fdb":                                           `monitor: unexpected argument "fdb"`,
+		"trace every -1":                                        `trace: every "-1": must be 1 or more`,
+		"trace mac x":                                           `trace: mac "x": must be a MAC such as 02:00:00:00:00:01`,
+		"capture":                                               "capture: requires one file name, or - for standard output",
+		"capture a b":                                           "capture: requires one file name,",
+		"top -interval 1ms":                                     `top: -interval "1ms": must be a duration of at least 100ms such as 1s`,
+	} {
+		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...)
+		if code != 2 || out != "" || !strings.HasPrefix(errs, "vxsctl: "+want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: %d %q %q, want %q", words, code, out, errs, want)
+		}
+	}
+	if f.last() != "" {
+		t.Errorf("asked %q", f.asked)
+	}
+}
+
+// Every object is in the help, and in what is said to be allowed.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"-h"}} {
+		code, out, errs := do(t.Context(), args...)
+		if code != 0 || errs != "" {
+			t.Errorf("%d %s", code, errs)
+		}
+		for _, o := range strings.Split(objects, ", ") {
+			if !regexp.MustCompile(`\b`+o+`\b`).MatchString(out) && o != "help" {
+				t.Errorf("%s is not in the help", o)
+			}
+		}
+	}
+}
+
+// Words become requests, and answers tables.
+func TestTables(t *testing.T) {
+	f := newFake(t)
+	for _, c := range []struct{ words, asked, answer, want string }{
+		{"fdb", "GET /v1/fdb", `[{"vni":100,"mac":"02:00:00:00:00:01","dest":"10.0.0.2:4789","dev":"vx","origin":"learned","age":3},
+			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","origin":"control","proto":"evpn","age":9,"flags":["sticky"]}]`,
+			"VNI  MAC                DEST           DEV   ORIGIN   PROTO  AGE  FLAGS\n" +
+				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    learned  -      3s   -\n" +
+				"7    02:00:00:00:00:02  tap0           tap0  control  evpn   -    sticky\n"},
+		{"fdb vni 9", "GET /v1/fdb?vni=9", `[{"vni":9,"mac":"02:00:00:00:00:01","dest":"filter","dev":"","origin":"static","age":3,"flags":["filter"]},
+			{"vni":9,"mac":"02:00:00:00:00:02","dest":"group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7","dev":"vx","origin":"static","age":9}]`,
+			"VNI  MAC                DEST                                         DEV  ORIGIN  PROTO  AGE  FLAGS\n" +
+				"9    02:00:00:00:00:01  filter                                       -    static  -      -    filter\n" +
+				"9    02:00:00:00:00:02  group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7  vx   static  -      -    -\n"},
+		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  ORIGIN  PROTO  AGE  FLAGS\n"},
+		{"neigh vni 7", "GET /v1/neigh?vni=7", `[{"vni":7,"ip":"10.0.0.9","mac":"02:00:00:00:00:01","origin":"snooped","state":"reachable","age":2}]`,
+			"VNI  ADDRESS   MAC                ORIGIN   PROTO  STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  -      reachable  2s\n"},
+		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01"]},
+			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,
+			"VRF  PREFIX       KIND       PROTO  VIA\n" +
+				"red  10.1.0.0/16  via        bgp    vni 10 via 10.0.0.9\n" +
+				"                                    vni 5 mac 02:00:00:00:00:01\n" +
+				"red  10.2.0.0/16  blackhole  -      -\n"},
+		{"drops", "GET /v1/drops", `[{"where":"tap0","direction":"rx","reason":"unknown-vlan","frames":5}]`,
+			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},
+		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
+			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
+				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"bfd", "GET /v1/bfd", `[{"tunnel":"vx","local":"10.0.0.1","peer":"10.0.0.2","status":"alive","state":"up","diagnostic":"none","interval":0.3,"detection":0.9,"stats":{"sent":4,"received":3}},` +
+			`{"vrf":"red","vni":7,"local":"10.1.0.1","peer":"10.1.0.2","status":"dead","state":"down","diagnostic":"time-expired","interval":1,"stats":{"sent":5,"received":0},"send_error":"no route"}]`,
+			"FOR            LOCAL     PEER      STATUS  STATE  DIAGNOSTIC    INTERVAL  DETECTION  SENT  RECEIVED  ERROR\n" +
+				"tunnel vx      10.0.0.1  10.0.0.2  alive   up     none          300ms     900ms      4     3         -\n" +
+				"vrf red vni 7  10.1.0.1  10.1.0.2  dead    down   time-expired  1s        0s         5     0         no route\n"},
+		{"waiting proto evpn", "GET /v1/waiting?proto=evpn", `[{"proto":"evpn","state":"waiting","row":"flood vni 7 vtep 10.0.0.2:0","why":"VNI: there is no such segment"}]`,
+			"PROTO  STATE    SINCE  ROW                          WHY\nevpn   waiting  -      flood vni 7 vtep 10.0.0.2:0  VNI: there is no such segment\n"},
+		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,
+			"TUNNEL  TYPE   LOCAL             PEER           KIND    MTU   RX  TX\n" +
+				"vx      vxlan  10.0.0.1:4789     10.0.0.2:4789  listed  1400  1   2\n" +
+				"e       ipip   10.0.0.1,fd00::1  -              -       1480  -   -\n"},
+		{"port", "GET /v1/port", `[{"name":"tap0","type":"tap","mtu":1514,"members":[{"vni":7,"tag":0},{"vni":8,"tag":30}],"rx":{"frames":1,"bytes":60},"tx":{"frames":2,"bytes":120},"rx_drops":{"short":3,"policy":4},"tx_drops":{}}]`,
+			"PORT  TYPE  MTU   VNIS          RX  RX-BYTES  TX  TX-BYTES  RX-DROPS  TX-DROPS\n" +
+				"tap0  tap   1514  7,8(vlan 30)  1   60        2   120       7         0\n"},
+		{"policy", "GET /v1/policy", `[{"name":"p","stats":{"rules":{"web":{"packets":1,"bytes":60}},"default":{"packets":2,"bytes":120},"flows":{"tracked":9}}}]`,
+			"POLICY  WHAT        PACKETS  BYTES\np       rule web    1        60\np       default     2        120\np       neighbours  0        0\n" +
+				"p       replies     0        -\np       related     0        -\np       fragments   0        -\np       malformed   0        -\np       flows       9        -\n"},
+		{"policy", "GET /v1/policy", `[{"name":"guard","vni":7,"port":"tap0","stats":{"mac":3,"arp":1}}]`,
+			"POLICY               WHAT         PACKETS  BYTES\nguard of tap0 vni 7  dropped arp  1        -\nguard of tap0 vni 7  dropped mac  3        -\n"},
+		{"config", "GET /v1/config", "{\n}\n", "{\n}\n"},
+		{"-json drops", "GET /v1/drops", "[ ]\n", "[ ]\n"},
+		{"fdb add 02:00:00:00:00:01 dst 10.0.0.2 vni 7", `POST /v1/fdb {"op":"add","vni":7,"mac":"02:00:00:00:00:01","dst":"10.0.0.2"}`, `{"done":"x"}`, ""},
+		{"fdb append 00:00:00:00:00:00 vni 7 dst fd00::2", `POST /v1/fdb {"op":"append","vni":7,"mac":"00:00:00:00:00:00","dst":"fd00::2"}`, `{"done":"x"}`, ""},
+		{"fdb replace 02:00:00:00:00:01 dev tap0 vni 0", `POST /v1/fdb {"op":"replace","vni":0,"mac":"02:00:00:00:00:01","dev":"tap0"}`, `{"done":"x"}`, ""},
+		{"fdb del 02:00:00:00:00:01 vni 7", `POST /v1/fdb {"op":"del","vni":7,"mac":"02:00:00:00:00:01"}`, `{"done":"x"}`, ""},
+		{"reload", "POST /v1/reload", `{"done":"reloaded"}`, "reloaded\n"},
+	} {
+		path, _, _ := strings.Cut(strings.Fields(c.asked)[1], "?")
+		f.answers[path] = c.answer
+		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(c.words)...)...)
+		if code != 0 || errs != "" || out != c.want || f.last() != c.asked {
+			t.Errorf("%s: %d %q\ngot\n%s\nwant\n%s\nasked %s", c.words, code, errs, out, c.want, f.last())
+		}
+	}
+	f.answers["/v1/stats"] = `{"rx":{"frames":4,"bytes":5},"drops":{"short":2},"toobig":{"sent4":3},"fdb":[{}]}`
+	if _, out, _ := do(t.Context(), "-socket", f.socket, "stats"); !regexp.MustCompile(`(?s)from tunnels +4 +5\n.*dropped short +2.*too big, sent4 +3 .*fdb +1`).MatchString(out) {
+		t.Errorf("%s", out)
+	}
+}
+
+// What fails is one line that says what to do, and status 1.
+func TestFailures(t *testing.T) {
+	f := newFake(t)
+	f.answers["/v1/fdb"] = `409 {"error":"it is there: use replace"}`
+	f.answers["/v1/reload"] = `422 {"error":"x","lines":["f:1:2: a","f:3:4: b"]}`
+	f.answers["/v1/port"] = `500 what`
+	f.answers["/v1/vtep"] = `{`
+	gone := filepath.Join(filepath.Dir(f.socket), "gone")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: gone, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	for _, c := range []struct{ socket, words, want string }{
+		{f.socket, "fdb", "vxsctl: it is there: use replace\n"},
+		{f.socket, "reload", "f:1:2: a\nf:3:4: b\n"},
+		{f.socket, "port", "vxsctl: " + f.socket + ": status 500 Internal Server Error: is this the socket of a node?\n"},
+		{f.socket, "vtep", "vxsctl: " + f.socket + ": invalid answer: unexpected end of JSON input\n"},
+		{f.socket, "monitor", "vxsctl: the node closed the stream: it was stopped, or the output was read too slowly\n"},
+		{gone, "fdb", "vxsctl: no node listens on " + gone + `: start one with this "socket" in "control", or use -socket` + "\n"},
+		{"/nowhere/s", "fdb", "vxsctl: no node listens on /nowhere/s: "},
+	} {
+		code, out, errs := do(t.Context(), append([]string{"-socket", c.socket}, c.words)...)
+		if code != 1 || out != "" || !strings.HasPrefix(errs, c.want) {
+			t.Errorf("%s: %d %q %q, want %q", c.words, code, out, errs, c.want)
+		}
+	}
+}
+
+// Lines of streams, in words and as they are.
+func TestStreams(t *testing.T) {
+	f := newFake(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.Local)
+	stamp, _ := json.Marshal(at)
+	f.answers["/v1/monitor"] = fmt.Sprintf(`{"time":%s,"event":"mac-moved","vni":0,"mac":"02:00:00:00:00:01","dest":"tap0","old":"10.0.0.2:4789","pinned":true}`+"\n"+
+		`{"time":%s,"event":"mac-frozen","vni":9,"mac":"02:00:00:00:00:01","dest":"tap0","old":"tap1"}`+"\n", stamp, stamp)
+	f.answers["/v1/trace"] = fmt.Sprintf(`{"time":%s,"from":"tap0","vni":7,"src":"02:00:00:00:00:01","dst":"02:00:00:00:00:02","type":"0800","len":98,"verdict":"drop","reason":"policy","lost":3}`+"\n", stamp)
+	for words, want := range map[string]string{
+		"monitor": "03:04:05.000006 mac-moved vni 0 mac 02:00:00:00:00:01 dest tap0 from 10.0.0.2:4789 pinned\n" +
+			"03:04:05.000006 mac-frozen vni 9 mac 02:00:00:00:00:01 dest tap0 from tap1\n",
+		"trace every 2": "(3 frames are not shown: there were too many)\n03:04:05.000006 vni 7 from tap0 02:00:00:00:00:01 > 02:00:00:00:00:02 type 0800 len 98: drop policy\n",
+		"-json monitor": f.answers["/v1/monitor"],
+	} {
+		if _, out, _ := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...); out != want {
+			t.Errorf("%s: %q, want %q", words, out, want)
+		}
+	}
+}
+
+// A capture that is cut off in a block ends before it.
+func TestCapture(t *testing.T) {
+	f := newFake(t)
+	packet := "\x06\x00\x00\x00\x10\x00\x00\x00abcd\x10\x00\x00\x00"
+	for sent, want := range map[string]string{
+		"":                             section,
+		section:                        section,
+		section + packet:               section + packet,
+		section + packet + packet[:11]: section + packet,
+		section + packet + packet[:13]: section + packet,
+		section + "\x06\x00\x00\x00\x01xxx" + packet: section,
+	} {
+		f.answers["/v1/capture"] = sent
+		code, out, errs := do(t.Context(), "-socket", f.socket, "capture", "-")
+		if code != 1 || out != want {
+			t.Errorf("%q: %d %q %s", sent, code, out, errs)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "x.pcapng")
+	f.answers["/v1/capture"] = section + packet + packet
+	_, out, errs := do(t.Context(), "-socket", f.socket, "capture", file)
+	text, _ := os.ReadFile(file)
+	if out != "" || !strings.Contains(errs, "\n2 packets\n") || string(text) != section+packet+packet {
+		t.Errorf("%q %q %q", out, errs, text)
+	}
+	f.answers["/v1/capture"] = `409 {"error":"another capture is running"}`
+	do(t.Context(), "-socket", f.socket, "capture", file)
+	if again, _ := os.ReadFile(file); string(again) != string(text) {
+		t.Error("a capture that did not begin has emptied the file")
+	}
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+)
+
+// A table formats an answer as columns with a header.
+type table func(answer []byte) ([][]string, error)
+
+// show prints the answer to a request; without a table as JSON.
+func (s *session) show(ctx context.Context, w *words, t table, keys ...string) error {
+	w.verb("show")
+	q, err := w.keys(keys...)
+	if err != nil {
+		return err
+	}
+	text, err := s.get(ctx, "/v1/"+w.object, q)
+	if err != nil {
+		return err
+	}
+	if s.json || t == nil {
+		_, err = s.out.Write(text)
+		return err
+	}
+	rows, err := t(text)
+	if err != nil {
+		return fmt.Errorf("%s: invalid answer: %w", s.socket, err)
+	}
+	return align(s.out, rows)
+}
+
+// align prints rows in columns.
+func align(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	return t.Flush()
+}
+
+// rowsOf returns a table of a list with any number of rows per element.
+func rowsOf[T any](answer []byte, header string, rows func(T) [][]string) ([][]string, error) {
+	var list []T
+	err := json.Unmarshal(answer, &list)
+	all := [][]string{strings.Fields(header)}
+	for _, x := range list {
+		all = append(all, rows(x)...)
+	}
+	return all, err
+}
+
+func row(cells ...any) []string {
+	list := make([]string, len(cells))
+	for i, c := range cells {
+		if list[i] = fmt.Sprint(c); list[i] == "" {
+			list[i] = "-"
+		}
+	}
+	return list
+}
+
+func age(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) + "s" }
+
+func fdbTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI MAC DEST DEV ORIGIN PROTO AGE FLAGS", func(e api.FDBEntry) [][]string {
+		old := age(e.Age)
+		if e.Origin != "learned" {
+			old = "-"
+		}
+		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
+	})
+}
+
+func neighTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI ADDRESS MAC ORIGIN PROTO STATE AGE", func(e api.Neighbour) [][]string {
+		old := age(e.Age)
+		if e.State == "permanent" {
+			old = "-"
+		}
+		return [][]string{row(e.VNI, e.IP, e.MAC, e.Origin, e.Proto, e.State, old)}
+	})
+}
+
+func routeTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VRF PREFIX KIND PROTO VIA", func(r api.Route) (rows [][]string) {
+		for i, via := range r.Via {
+			if i == 0 {
+				rows = append(rows, row(r.VRF, r.Prefix, r.Kind, r.Proto, via))
+			} else {
+				rows = append(rows, []string{"", "", "", "", via})
+			}
+		}
+		if len(r.Via) == 0 {
+			rows = append(rows, row(r.VRF, r.Prefix, r.Kind, r.Proto, ""))
+		}
+		return rows
+	})
+}
+
+func vtepTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "TUNNEL TYPE LOCAL PEER KIND MTU RX TX", func(v api.VTEP) (rows [][]string) {
+		local := v.Local
+		if v.Local6 != "" {
+			local += "," + v.Local6
+		}
+		for _, p := range v.Peers {
+			kind := "learned"
+			if p.Listed {
+				kind = "listed"
+			}
+			if p.Dead {
+				kind += ",dead"
+			}
+			rows = append(rows, row(v.Name, v.Type, local, p.Addr, kind, p.MTU, p.Rx, p.Tx))
+		}
+		if len(rows) == 0 {
+			rows = append(rows, row(v.Name, v.Type, local, "", "", v.MTU, "", ""))
+		}
+		return rows
+	})
+}
+
+func portTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS", func(p api.Port) [][]string {
+		var vnis []string
+		for _, m := range p.Members {
+			v := fmt.Sprint(m.VNI)
+			if m.Tag != 0 && m.Tag != uint32(m.VNI) {
+				v += fmt.Sprintf("(vlan %d)", m.Tag)
+			}
+			vnis = append(vnis, v)
+		}
+		return [][]string{row(p.Name, p.Type, p.MTU, strings.Join(vnis, ","), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
+	})
+}
+
+func sum(m map[string]uint64) (n uint64) {
+	for _, x := range m {
+		n += x
+	}
+	return n
+}
+
+func dropsTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "WHERE DIRECTION REASON FRAMES", func(d api.Drop) [][]string {
+		return [][]string{row(d.Where, d.Direction, d.Reason, d.Frames)}
+	})
+}
+
+func floodTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI TUNNEL PEER PROTO FLAGS", func(f api.Flood) (rows [][]string) {
+		for _, m := range f.Members {
+			rows = append(rows, row(f.VNI, f.Tunnel, m.Peer, strings.Join(m.Proto, ","), strings.Join(m.Flags, ",")))
+		}
+		if len(rows) == 0 {
+			rows = append(rows, row(f.VNI, f.Tunnel, "", "", ""))
+		}
+		return rows
+	})
+}
+
+func bfdTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "FOR LOCAL PEER STATUS STATE DIAGNOSTIC INTERVAL DETECTION SENT RECEIVED ERROR", func(b api.BFD) [][]string {
+		seconds := func(s float64) string { return time.Duration(s * float64(time.Second)).String() }
+		is := "tunnel " + b.Tunnel
+		if b.Tunnel == "" {
+			is = fmt.Sprintf("vrf %s vni %d", b.VRF, b.VNI)
+		}
+		return [][]string{row(is, b.Local, b.Peer, b.Status, b.State, b.Diagnostic, seconds(b.Interval), seconds(b.Detection),
+			b.Stats.Sent, b.Stats.Received, cmp.Or(b.SendError, "-"))}
+	})
+}
+
+func waitingTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "PROTO STATE SINCE ROW WHY", func(r api.Row) [][]string {
+		at := ""
+		if r.Time != nil {
+			at = r.Time.Local().Format(time.DateTime)
+		}
+		return [][]string{{r.Proto, r.State, cmp.Or(at, "-"), r.Row, r.Why}}
+	})
+}
+
+func policyTable(text []byte) ([][]string, error) {
+	type count struct{ Packets, Bytes uint64 }
+	return rowsOf(text, "POLICY WHAT PACKETS BYTES", func(p api.Policy) (rows [][]string) {
+		if p.Port != "" {
+			return guardRows(p)
+		}
+		var s struct {
+			Rules                                  map[string]count
+			Default, Neighbours                    count
+			Replies, Related, Fragments, Malformed uint64
+			Flows                                  struct{ Tracked int }
+		}
+		if err := json.Unmarshal(p.Stats, &s); err != nil {
+			return [][]string{row(p.Name, err, "", "")}
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Rules)) {
+			rows = append(rows, row(p.Name, "rule "+name, s.Rules[name].Packets, s.Rules[name].Bytes))
+		}
+		return append(rows,
+			row(p.Name, "default", s.Default.Packets, s.Default.Bytes), row(p.Name, "neighbours", s.Neighbours.Packets, s.Neighbours.Bytes),
+			row(p.Name, "replies", s.Replies, ""), row(p.Name, "related", s.Related, ""), row(p.Name, "fragments", s.Fragments, ""),
+			row(p.Name, "malformed", s.Malformed, ""), row(p.Name, "flows", s.Flows.Tracked, ""))
+	})
+}
+
+// guardRows returns the drops of a guard by reason.
+func guardRows(p api.Policy) (rows [][]string) {
+	var drops map[string]uint64
+	name := fmt.Sprintf("%s of %s vni %d", p.Name, p.Port, p.VNI)
+	if err := json.Unmarshal(p.Stats, &drops); err != nil {
+		return [][]string{row(name, err, "", "")}
+	}
+	for _, cause := range slices.Sorted(maps.Keys(drops)) {
+		rows = append(rows, row(name, "dropped "+cause, drops[cause], ""))
+	}
+	return rows
+}
+
+func statsTable(text []byte) ([][]string, error) {
+	var s api.Stats
+	err := json.Unmarshal(text, &s)
+	rows := [][]string{
+		row("WHAT", "FRAMES", "BYTES"), row("from tunnels", s.Rx.Frames, s.Rx.Bytes), row("into tunnels", s.Tx.Frames, s.Tx.Bytes),
+		row("flooded broadcast", s.Flood.Broadcast, ""), row("flooded multicast", s.Flood.Multicast, ""), row("flooded unknown", s.Flood.Unknown, ""),
+	}
+	for _, r := range slices.Sorted(maps.Keys(s.Drops)) {
+		rows = append(rows, row("dropped "+r, s.Drops[r], ""))
+	}
+	var tooBig map[string]uint64
+	if b, e := json.Marshal(s.TooBig); e == nil {
+		json.Unmarshal(b, &tooBig)
+	}
+	for _, k := range slices.Sorted(maps.Keys(tooBig)) {
+		if n := tooBig[k]; n > 0 {
+			rows = append(rows, row("too big, "+k, n, ""))
+		}
+	}
+	return append(rows, row("", "", ""), row("TABLE", "ENTRIES", ""), row("fdb", len(s.FDB), ""), row("neigh", len(s.Neigh), ""), row("peers", len(s.Peers), "")), err
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+func byReason(d *frame.Drops) map[string]uint64 {
+	m := map[string]uint64{}
+	for r, n := range d.All() {
+		m[r.String()] += n
+	}
+	return m
+}
+
+func (s *server) getVTEP(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	return list(w, vteps(s.n))
+}
+
+// vteps returns the tunnels in the order of the configuration.
+func vteps(n *node.Node) iter.Seq[api.VTEP] {
+	return func(yield func(api.VTEP) bool) {
+		tunnels := n.Tunnels()
+		for _, c := range n.Config().Tunnels {
+			v := tunnels[c.Name]
+			if v == nil {
+				continue
+			}
+			st := v.Stats()
+			x := api.VTEP{
+				Name: c.Name, Type: encap.Type(c.Type).String(), Local: local(&c, c.Local), MTU: v.MTU(0), Tx: st.Tx,
+				Learned: st.Learned, Lost: lost(&st), Peers: []api.Peer{},
+			}
+			if c.Local6.IsValid() {
+				x.Local6 = local(&c, c.Local6)
+			}
+			for _, p := range st.Peers {
+				x.Peers = append(x.Peers, api.Peer{Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, Dead: p.Dead, MTU: p.MTU, Rx: p.Rx, Tx: p.Tx})
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// local returns a local address with the UDP port, if there is one.
+func local(c *node.Tunnel, a netip.Addr) string {
+	port := c.Port
+	switch encap.Type(c.Type) {
+	case encap.TypeIPIP:
+		return a.String()
+	case encap.TypeGPE:
+		port = cmp.Or(port, encap.GPEPort)
+	default:
+		port = cmp.Or(port, encap.VXLANPort)
+	}
+	return netip.AddrPortFrom(a, port).String()
+}
+
+func lost(st *vtep.Stats) map[string]uint64 {
+	m := byReason(&st.Lost)
+	if st.PeerLimit > 0 {
+		m[frame.PeerLimit.String()] += st.PeerLimit
+	}
+	return m
+}
+
+func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	cfg := s.n.Config()
+	types := map[string]string{}
+	for _, c := range cfg.Ports {
+		text, _ := c.Type.MarshalText()
+		types[c.Name] = string(text)
+	}
+	for _, c := range cfg.Tunnels {
+		types[c.Name] = encap.Type(c.Type).String()
+	}
+	members, mtus := map[uint16][]api.Member{}, map[uint16]int{}
+	for _, v := range s.n.Switch().VSIs() {
+		for _, a := range v.Attachments() {
+			p := a.Dest(0).Port()
+			members[p] = append(members[p], api.Member{VNI: v.VNI(), Tag: a.Tag()})
+			mtus[p] = a.Port().MTU(0)
+		}
+	}
+	ports := []api.Port{}
+	for _, p := range s.n.Switch().Stats().Ports {
+		x := api.Port{
+			Port: int(p.Port), Name: p.Name, Type: types[p.Name], MTU: mtus[p.Port], Members: members[p.Port],
+			Rx: p.Rx, Accepted: p.Accepted, Tx: p.Tx,
+			Forwarded: p.Forwarded, Replied: p.Replied, Consumed: p.Consumed, Flood: p.Flood,
+			RxDrops: byReason(&p.RxDrops), TxDrops: byReason(&p.TxDrops),
+		}
+		if x.Members == nil {
+			x.Members = []api.Member{}
+		}
+		if p.Port == 0 {
+			x.Type = "switch"
+		}
+		ports = append(ports, x)
+	}
+	return list(w, slices.Values(ports))
+}
+
+func (s *server) getDrops(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	drops := []api.Drop{}
+	add := func(where, direction string, reasons map[string]uint64) {
+		for _, name := range slices.Sorted(maps.Keys(reasons)) {
+			drops = append(drops, api.Drop{Where: where, Direction: direction, Reason: name, Frames: reasons[name]})
+		}
+	}
+	total := s.n.Switch().Stats()
+	if n := total.TooBig.Sent4 + total.TooBig.Sent6; n > 0 { // counted by ports as replied, not as drops
+		add("switch", "rx", map[string]uint64{"too-big-answered": n})
+	}
+	for _, p := range total.Ports {
+		add(p.Name, "rx", byReason(&p.RxDrops))
+		add(p.Name, "tx", byReason(&p.TxDrops))
+	}
+	for v := range vteps(s.n) { // lost copies of frames that the switch counts as sent
+		add(v.Name, "tx", v.Lost)
+	}
+	slices.SortStableFunc(drops, func(a, b api.Drop) int { return cmp.Compare(a.Where, b.Where) })
+	return list(w, slices.Values(drops))
+}
+
+func (s *server) getStats(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	return reply(w, stats(s.n))
+}
+
+// stats returns the totals of all tunnels and ports.
+func stats(n *node.Node) api.Stats {
+	st := api.Stats{Drops: map[string]uint64{}, FDB: []api.FDBEntry{}, Neigh: []api.Neighbour{}, Peers: []api.Peer{}}
+	add := func(reasons map[string]uint64) {
+		for r, n := range reasons {
+			st.Drops[r] += n
+		}
+	}
+	tunnels := n.Tunnels()
+	for v := range vteps(n) {
+		st.Tx.Frames += v.Tx.Frames
+		st.Tx.Bytes += v.Tx.Bytes
+		st.Peers = append(st.Peers, v.Peers...)
+		add(v.Lost)
+	}
+	total := n.Switch().Stats()
+	st.TooBig = total.TooBig
+	for _, p := range total.Ports {
+		if tunnels[p.Name] != nil {
+			st.Rx.Frames += p.Accepted.Frames
+			st.Rx.Bytes += p.Accepted.Bytes
+		}
+		st.Flood.Broadcast += p.Flood.Broadcast
+		st.Flood.Multicast += p.Flood.Multicast
+		st.Flood.Unknown += p.Flood.Unknown
+		add(byReason(&p.RxDrops))
+		add(byReason(&p.TxDrops))
+	}
+	st.FDB = slices.AppendSeq(st.FDB, entries(n, all, ""))
+	st.Neigh = slices.AppendSeq(st.Neigh, neighbours(n, all))
+	return st
+}
+
+func statsLine(n *node.Node) string {
+	line, _ := json.Marshal(stats(n)) // of plain numbers and strings: cannot fail
+	return "stats " + string(line)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
+)
+
+var folder string // for sockets, whose paths must be short, and programs
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "node"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(folder)
+		if code := m.Run(); code != 0 {
+			return code
+		}
+		// The server of net/http leaves a client it has refused half a second to read why.
+		if err := goleak.Find(goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}())
+}
+
+// A running is a node inside the test.
+type running struct {
+	t            *testing.T
+	file, socket string
+	out, errs    output
+	client       http.Client
+	stop         func() int // ends it and returns its exit status
+}
+
+// output is what a program prints, read while it does.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// begin starts a node with a configuration, in which SOCKET is its socket, and flags.
+func begin(t *testing.T, text string, flags ...string) *running {
+	t.Helper()
+	dir, err := os.MkdirTemp(folder, "")
+	must(t, err)
+	r := &running{t: t, file: filepath.Join(dir, "node.json"), socket: filepath.Join(dir, "sock")}
+	r.write(text)
+	r.client.Transport = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			for {
+				c, err := new(net.Dialer).DialContext(ctx, "unix", r.socket)
+				if !errors.Is(err, syscall.EAGAIN) { // so many are waiting already
+					return c, err
+				}
+				time.Sleep(time.Millisecond)
+			}
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, append([]string{"-config", r.file}, flags...), &r.out, &r.errs) }()
+	r.stop = sync.OnceValue(func() int {
+		cancel()
+		select {
+		case code := <-ended:
+			return code
+		case <-time.After(10 * time.Second):
+			t.Error("the node does not end")
+			return -1
+		}
+	})
+	t.Cleanup(func() { r.stop() })
+	fake.Until(t, "ready", func() bool {
+		if len(ended) > 0 {
+			t.Fatalf("ended: %s", r.errs.String())
+		}
+		return strings.Contains(r.out.String(), "ready ")
+	})
+	return r
+}
+
+func (r *running) write(text string) {
+	r.t.Helper()
+	must(r.t, os.WriteFile(r.file, []byte(strings.ReplaceAll(text, "SOCKET", r.socket)), 0o644))
+}
+
+// ask sends a request and returns status and body.
+func (r *running) ask(method, path, body string) (int, string) {
+	r.t.Helper()
+	req, err := http.NewRequest(method, "http://node"+path, strings.NewReader(body))
+	must(r.t, err)
+	resp, err := r.client.Do(req)
+	must(r.t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	must(r.t, err)
+	if !json.Valid(text) {
+		r.t.Errorf("%s %s: no JSON: %q", method, path, text)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// open begins a stream, which ends with the test.
+func (r *running) open(path string) *http.Response {
+	r.t.Helper()
+	resp, err := r.client.Get("http://node" + path)
+	must(r.t, err)
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// freePort returns a UDP port that nobody uses.
+func freePort(t *testing.T) int {
+	t.Helper()
+	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	must(t, err)
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).Port
+}
+
+var must = check.OK

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/vxswitch/vxswitch/metrics"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// Limits for clients of -metrics.
+const (
+	maxScrapers = 32 // connections
+	maxScrapes  = 2  // at a time
+)
+
+// metricsAddr parses the value of -metrics. Without a host it is an address of the loopback interface.
+func metricsAddr(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err == nil && host == "" {
+		host = "127.0.0.1"
+	}
+	a, e := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	if err != nil || e != nil {
+		return "", fmt.Errorf("-metrics %q: must be an address and a TCP port such as 127.0.0.1:9470, or a port such as :9470 for this host alone", text)
+	}
+	return a.String(), nil
+}
+
+// A monitor serves /metrics and /healthz over TCP.
+type monitor struct {
+	http   http.Server
+	l      net.Listener
+	serves sync.WaitGroup
+}
+
+// monitored starts a monitor, nil without an address.
+func monitored(addr string, n *node.Node) (*monitor, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("-metrics: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.New(metrics.OfNode(n)), collectors.NewBuildInfoCollector(),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: listing}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	m := &monitor{l: l, http: http.Server{
+		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}}
+	m.serves.Go(func() { m.http.Serve(&limited{Listener: l, conns: newGate(maxScrapers)}) })
+	return m, nil
+}
+
+// at returns the address as a word of the ready line, "" for nil.
+func (m *monitor) at() string {
+	if m == nil {
+		return ""
+	}
+	return " metrics=" + m.l.Addr().String()
+}
+
+// close ends scrapes after a moment.
+func (m *monitor) close() {
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if m.http.Shutdown(ctx) != nil {
+		m.http.Close()
+	}
+	m.serves.Wait()
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// withMetrics starts a node with -metrics and returns the address.
+func withMetrics(t *testing.T, addr string) (*running, string) {
+	t.Helper()
+	r := begin(t, basic(t), "-metrics", addr)
+	m := regexp.MustCompile(`metrics=(\S+)\n`).FindStringSubmatch(r.out.String())
+	if m == nil {
+		t.Fatalf("%q", r.out.String())
+	}
+	return r, m[1]
+}
+
+func getMetrics(t *testing.T, addr, path string) (int, string) {
+	t.Helper()
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Get("http://" + addr + path)
+	must(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp.StatusCode, string(text)
+}
+
+// A scrape has the series of the node, of the process and of the build, and promlint finds nothing.
+func TestMetrics(t *testing.T) {
+	r, addr := withMetrics(t, ":0")
+	if !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Errorf("without a host it listens on %s", addr)
+	}
+	status, text := getMetrics(t, addr, "/metrics")
+	for _, want := range []string{`vxswitch_fdb_entries{vni="`, "go_build_info{", "process_open_fds ", "go_goroutines "} {
+		if status != 200 || !strings.Contains(text, "\n"+want) {
+			t.Errorf("%d, no %s", status, want)
+		}
+	}
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if len(problems) > 0 || err != nil {
+		t.Errorf("%v %v", problems, err)
+	}
+	if status, text := getMetrics(t, addr, "/healthz"); status != 200 || text != "ok\n" {
+		t.Errorf("%d %q", status, text)
+	}
+	if status, _ := getMetrics(t, addr, "/other"); status != 404 {
+		t.Errorf("%d", status)
+	}
+	var stderr output
+	if code := run(t.Context(), []string{"-config", r.file, "-metrics", addr}, io.Discard, &stderr); code != 1 ||
+		!strings.Contains(stderr.String(), "another program listens on it") && !strings.Contains(stderr.String(), "address already in use") {
+		t.Errorf("%d %q", code, stderr.String())
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("status %d", code)
+	}
+}
+
+// A client with many connections that say nothing leaves places for others.
+func TestStalledScrapers(t *testing.T) {
+	_, addr := withMetrics(t, "127.0.0.1:0")
+	for range maxScrapers {
+		c, err := net.Dial("tcp", addr)
+		must(t, err)
+		defer c.Close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/healthz", addr), nil)
+	resp, err := c.Do(req)
+	must(t, err)
+	resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Error(resp.Status)
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// owner is the owner of rows made over the socket.
+const owner = "vxsctl"
+
+// A daemon is a node with a file and a socket.
+type daemon struct {
+	file string
+	n    *node.Node
+	api  *server
+	out  io.Writer
+
+	mu     sync.Mutex // one reload at a time
+	socket *socket    // nil: none
+	closed bool
+}
+
+// serve runs a node until ctx is done.
+func serve(ctx context.Context, file string, cfg *node.Config, metrics string, stdout, stderr io.Writer) error {
+	out, errs := &lines{w: stdout}, &lines{w: stderr}
+	n, err := node.New(&node.Options{
+		Owners: []string{owner},
+		Log:    slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	d := &daemon{file: file, n: n, out: out}
+	d.api = newServer(n, d.reload)
+	var running sync.WaitGroup
+	events := n.Switch().Events()
+	running.Go(func() { watch(events, errs) })
+	running.Go(func() { n.Run(context.Background()) }) // Close ends it
+	defer running.Wait()
+	defer n.Close()
+	defer d.close()
+
+	reload, ask := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	notify(reload, ask)
+	defer signal.Stop(reload)
+	defer signal.Stop(ask)
+	if err := d.apply(cfg); err != nil {
+		return err
+	}
+	m, err := monitored(metrics, n)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	fmt.Fprintf(out, "ready segments=%d ports=%d tunnels=%d socket=%s%s\n",
+		len(cfg.Segments), len(cfg.Ports), len(cfg.Tunnels), cmp.Or(d.socket.at(), "none"), m.at())
+	for {
+		select {
+		case <-reload:
+			if err := d.reload(); err != nil {
+				complain(errs, err)
+			}
+		case <-ask:
+			fmt.Fprintln(out, statsLine(n))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reload reads the file again. An error changes nothing.
+func (d *daemon) reload() error {
+	cfg, err := load(d.file)
+	if err != nil {
+		return err
+	}
+	if err := d.apply(cfg); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.out, "reloaded")
+	return nil
+}
+
+// apply applies cfg to the node and the socket, or to neither.
+func (d *daemon) apply(cfg *node.Config) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("the node is stopping: %w", net.ErrClosed)
+	}
+	old, next := d.socket, d.socket
+	moved := cfg.Control.Socket != old.at() || !old.there()
+	if moved {
+		var err error
+		if next, err = openSocket(cfg.Control); err != nil {
+			return err
+		}
+	}
+	if err := d.n.Apply(cfg); err != nil {
+		if moved {
+			next.close()
+		}
+		return advise(located(d.file, err))
+	}
+	if !moved {
+		return old.chmod(modeOf(cfg.Control))
+	}
+	d.socket = next
+	if next != nil {
+		d.api.listen(next)
+	}
+	old.close()
+	return nil
+}
+
+func (d *daemon) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.socket.close()
+	d.api.close()
+}
+
+// watch reports ports that fail, until the switch is closed.
+func watch(events *vswitch.Events, w io.Writer) {
+	for {
+		e, err := events.Next(context.Background())
+		if err != nil {
+			return
+		}
+		if e.Kind == frame.EventPortDown && e.Err != nil {
+			complain(w, fmt.Errorf("a port is down: %w: was the device deleted? a reload opens it again", e.Err))
+		}
+	}
+}
+
+// lines is a Writer for several goroutines that keeps lines together.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}

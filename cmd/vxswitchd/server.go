@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// Limits for clients.
+const (
+	maxConns   = 64                    // connections
+	maxStreams = 16                    // streams among them
+	maxTables  = 3                     // tables at a time
+	maxChanges = 3                     // waiting changes; one is made at a time
+	perRequest = 5 * time.Millisecond  // average time between requests
+	maxRefused = 16                    // connections refused per millisecond
+	maxBurst   = 64                    // requests in a burst
+	maxBody    = 64 << 10              // bytes
+	stalled    = 5 * time.Second       // write timeout of streams
+	listing    = 15 * time.Second      // write timeout of tables
+	tidy       = 10 * time.Millisecond // delay to collect lines of a stream
+)
+
+// A server serves the control socket. Clients cannot delay frames.
+type server struct {
+	n      *node.Node
+	reload func() error
+
+	http    http.Server
+	end     context.CancelFunc // of every stream
+	serves  sync.WaitGroup
+	conns   *gate
+	tables  *gate
+	changes *gate
+	stream  *gate
+	rate    *rate
+
+	fdb       sync.Mutex // one change at a time
+	tracing   atomic.Bool
+	capturing atomic.Bool
+}
+
+func newServer(n *node.Node, reload func() error) *server {
+	s := &server{
+		n: n, reload: reload, rate: newRate(),
+		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams),
+	}
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	handle := func(method, path string, h http.Handler) {
+		methods[path] = append(methods[path], method)
+		mux.Handle(method+" "+path, h)
+	}
+	for path, f := range map[string]answer{
+		"/v1/fdb": s.getFDB, "/v1/neigh": s.getNeigh, "/v1/route": s.getRoute, "/v1/vtep": s.getVTEP, "/v1/port": s.getPort,
+		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
+		"/v1/waiting": s.getWaiting,
+		"/v1/bfd":     s.getBFD,
+	} {
+		handle(http.MethodGet, path, s.table(f))
+	}
+	for path, f := range map[string]answer{"/v1/monitor": s.getMonitor, "/v1/trace": s.getTrace, "/v1/capture": s.getCapture} {
+		handle(http.MethodGet, path, s.streaming(f))
+	}
+	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
+	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
+	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
+		if allowed := methods[r.URL.Path]; allowed != nil {
+			return wrong(http.StatusMethodNotAllowed, "%s %s: method must be one of %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
+		}
+		return wrong(http.StatusNotFound, "%s: not found; must be one of %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	s.end = cancel
+	s.http = http.Server{
+		Handler: mux, ReadTimeout: stalled, WriteTimeout: listing, IdleTimeout: 2 * stalled, MaxHeaderBytes: 8 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withWho,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	return s
+}
+
+// listen serves a socket until it is closed.
+func (s *server) listen(l *socket) {
+	s.serves.Go(func() { s.http.Serve(&limited{Listener: l, conns: s.conns}) })
+}
+
+// close ends all requests and waits for streams, which use the switch.
+func (s *server) close() {
+	s.end()
+	s.http.Close()
+	s.serves.Wait()
+	s.stream.empty()
+}
+
+// An answer writes to w or returns an error to send.
+type answer func(w http.ResponseWriter, r *http.Request) error
+
+// A failure is an error with an HTTP status.
+type failure struct {
+	status int
+	error
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+func wrong(status int, format string, args ...any) error {
+	return failure{status, fmt.Errorf(format, args...)}
+}
+
+func (s *server) plain(f answer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := s.rate.wait(r.Context())
+		if err != nil { // the client has disconnected
+			err = wrong(http.StatusServiceUnavailable, "cancelled while waiting: %w", err)
+		} else {
+			err = f(w, r)
+		}
+		if err != nil {
+			refuse(w, err)
+		}
+	})
+}
+
+// table limits answers that read whole tables.
+func (s *server) table(f answer) http.Handler {
+	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
+		from := whoIn(r.Context())
+		if !s.tables.enter(r.Context(), from, stalled) {
+			return wrong(http.StatusServiceUnavailable, "too many table requests: try again later")
+		}
+		begin := time.Now()
+		defer func() { // leave half of the time to frames
+			time.AfterFunc(min(time.Since(begin), time.Second), func() { s.tables.leave(from) })
+		}()
+		return f(w, r)
+	})
+}
+
+// streaming limits answers that last until the client disconnects.
+func (s *server) streaming(f answer) http.Handler {
+	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
+		from := whoIn(r.Context())
+		if !s.stream.enter(r.Context(), from, 0) {
+			return wrong(http.StatusServiceUnavailable, "too many streams: end one")
+		}
+		defer s.stream.leave(from)
+		http.NewResponseController(w).SetReadDeadline(time.Time{})
+		return f(w, r)
+	})
+}
+
+// change makes one change at a time.
+func (s *server) change(r *http.Request, f func() error) error {
+	from := whoIn(r.Context())
+	if !s.changes.enter(r.Context(), from, stalled) {
+		return wrong(http.StatusServiceUnavailable, "too many changes: try again later")
+	}
+	defer s.changes.leave(from)
+	s.fdb.Lock()
+	defer s.fdb.Unlock()
+	return f()
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if f := (failure{}); errors.As(err, &f) {
+		status = f.status
+	}
+	answer := api.Error{Text: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	if lines := (fileError{}); errors.As(err, &lines) {
+		answer.Lines = lines
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(answer)
+}
+
+// reply answers with a value in JSON.
+func reply(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(v)
+	return nil
+}
+
+// query returns the parameters of a request.
+func query(r *http.Request, allowed ...string) (map[string]string, error) {
+	q := map[string]string{}
+	for k, v := range r.URL.Query() {
+		if !slices.Contains(allowed, k) {
+			if len(allowed) == 0 {
+				return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
+			}
+			return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
+		}
+		q[k] = v[0]
+	}
+	return q, nil
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// list sends a list without keeping it in memory.
+func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
+	w.Header().Set("Content-Type", "application/json")
+	buf := bufio.NewWriterSize(w, 32<<10)
+	sep := "["
+	for x := range all {
+		text, _ := json.Marshal(x) // of plain numbers and strings: cannot fail
+		buf.WriteString(sep)
+		if _, err := buf.Write(text); err != nil {
+			return nil // the client has disconnected
+		}
+		sep = ",\n"
+	}
+	if sep == "[" {
+		buf.WriteString(sep)
+	}
+	buf.WriteString("]\n")
+	buf.Flush()
+	return nil
+}
+
+func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vni", "dev")
+	if err != nil {
+		return err
+	}
+	only, err := s.only(q)
+	if err != nil {
+		return err
+	}
+	if dev, ok := q["dev"]; ok && !slices.ContainsFunc(s.n.Switch().Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
+		return wrong(http.StatusNotFound, "dev %q: no such port or tunnel", dev)
+	}
+	return list(w, entries(s.n, only, q["dev"]))
+}
+
+// only returns a filter for the VNI of a query.
+func (s *server) only(q map[string]string) (func(frame.VNI) bool, error) {
+	v, ok := q["vni"]
+	if !ok {
+		return all, nil
+	}
+	vni, err := s.vni(v)
+	return func(x frame.VNI) bool { return x == vni }, err
+}
+
+func all(frame.VNI) bool { return true }
+
+// entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port or tunnel.
+func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.FDBEntry] {
+	return func(yield func(api.FDBEntry) bool) {
+		sw := n.Switch()
+		now := sw.Tick()
+		for _, v := range sw.VSIs() {
+			if !only(v.VNI()) {
+				continue
+			}
+			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
+			for _, e := range list {
+				x := api.FDBEntry{
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
+				}
+				if e.Dest == frame.Filter {
+					x.Dev = "" // nowhere
+				}
+				if e.Origin != fdb.OriginLearned {
+					x.Proto = proto(n, control.MAC{VNI: v.VNI(), MAC: e.MAC})
+				}
+				if (dev == "" || x.Dev == dev) && !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// proto returns the owner of what a table has for a key, "" if it is not that of a row.
+func proto(n *node.Node, key control.Row) string {
+	return strings.Join(n.Plane().Origin(key), ",")
+}
+
+func flags(e fdb.Entry) (list []string) {
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{e.Flags&fdb.Sticky != 0, "sticky"}, {e.Flags&fdb.Filter != 0, "filter"}, {e.Flags&fdb.Anycast != 0, "anycast"}, {e.Frozen, "frozen"}} {
+		if f.set {
+			list = append(list, f.name)
+		}
+	}
+	return list
+}
+
+func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vni")
+	if err != nil {
+		return err
+	}
+	only, err := s.only(q)
+	if err != nil {
+		return err
+	}
+	return list(w, neighbours(s.n, only))
+}
+
+func neighbours(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Neighbour] {
+	return func(yield func(api.Neighbour) bool) {
+		now := n.Switch().Tick()
+		for _, v := range n.Switch().VSIs() {
+			r := n.Neighbours(v.VNI())
+			if r == nil || !only(v.VNI()) {
+				continue
+			}
+			for e := range r.Table().All() {
+				x := api.Neighbour{
+					VNI: v.VNI(), IP: e.IP.String(), MAC: e.MAC.String(), Origin: e.Origin.String(),
+					State: e.State.String(), Age: float64(e.Age(now)),
+				}
+				if e.Origin != arp.Snooped {
+					x.Proto = proto(n, control.MAC{VNI: v.VNI(), IP: e.IP})
+				}
+				if e.Origin == arp.Static {
+					x.Proto = cmp.Or(x.Proto, node.Owner) // of neighbours.static, which has no rows
+				}
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vrf")
+	if err != nil {
+		return err
+	}
+	if v, ok := q["vrf"]; ok && !slices.ContainsFunc(s.n.Config().VRFs, func(x node.VRF) bool { return x.Name == v }) {
+		return wrong(http.StatusNotFound, "vrf %q: no such VRF", v)
+	}
+	routes := []api.Route{}
+	for _, g := range s.n.Config().Segments {
+		if g.Gateway == nil {
+			continue
+		}
+		for _, p := range g.Gateway.Addresses {
+			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Proto: node.Owner, Via: []string{"vni " + g.VNI.String()}})
+		}
+	}
+	for _, v := range s.n.Gateway().VRFs() {
+		down := v.NextHops()
+		for _, x := range v.Routes() {
+			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}, Proto: proto(s.n, control.Prefix{VRF: v.Name(), Prefix: x.Prefix})}
+			for _, h := range x.Via {
+				text := h.String()
+				if h.Weight = 0; down[h] {
+					text += " dead"
+				}
+				to.Kind, to.Via = "via", append(to.Via, text)
+			}
+			routes = append(routes, to)
+		}
+	}
+	routes = slices.DeleteFunc(routes, func(x api.Route) bool { return q["vrf"] != "" && x.VRF != q["vrf"] })
+	slices.SortStableFunc(routes, func(a, b api.Route) int { return cmp.Compare(a.VRF, b.VRF) })
+	return list(w, slices.Values(routes))
+}
+
+func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	floods := []api.Flood{}
+	for _, v := range s.n.Switch().VSIs() {
+		for a, peers := range floodsOf(v) {
+			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}, Members: []api.FloodMember{}}
+			for _, p := range peers {
+				m := api.FloodMember{Peer: p.Addr.String(), Proto: s.n.Plane().Origin(control.Flood{VNI: v.VNI(), VTEP: p.Addr, Tunnel: x.Tunnel})}
+				if p.Addr.Port() == 0 { // of IP-in-IP
+					m.Peer = p.Addr.Addr().String()
+				}
+				if p.NoBroadcast {
+					m.Flags = append(m.Flags, "no-broadcast")
+				}
+				if p.NoUnknown {
+					m.Flags = append(m.Flags, "no-unknown")
+				}
+				x.Peers, x.Members = append(x.Peers, m.Peer), append(x.Members, m)
+			}
+			floods = append(floods, x)
+		}
+	}
+	return list(w, slices.Values(floods))
+}
+
+// getBFD lists the sessions of BFD.
+func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	sessions := []api.BFD{}
+	for _, x := range s.n.BFD() {
+		why := ""
+		if x.SendError != nil {
+			why = x.SendError.Error()
+		}
+		sessions = append(sessions, api.BFD{
+			Tunnel: x.Tunnel, VRF: x.VRF, VNI: x.VNI, SendError: why,
+			Local: x.Peer.Local.String(), Peer: x.Peer.Remote.String(), Status: x.Status.String(), State: x.State.String(),
+			Diagnostic: x.Diag.String(), RemoteState: x.RemoteState.String(), Since: x.Since,
+			Interval: x.Interval.Seconds(), Detection: x.Detection.Seconds(), Stats: x.Stats,
+		})
+	}
+	return list(w, slices.Values(sessions))
+}
+
+// getWaiting lists the rows of control planes that wait, and those that were refused last.
+func (s *server) getWaiting(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "proto")
+	if err != nil {
+		return err
+	}
+	p := s.n.Plane()
+	owners := append(p.Owners(), p.Refused()...)
+	slices.Sort(owners)
+	owners = slices.Compact(owners)
+	if q["proto"] != "" {
+		owners = []string{q["proto"]}
+	}
+	return list(w, func(yield func(api.Row) bool) {
+		for _, o := range owners {
+			for row, err := range p.Waiting(o) {
+				if !yield(api.Row{Proto: o, State: "waiting", Row: row.String(), Why: err.Error()}) {
+					return
+				}
+			}
+			for _, x := range p.Refusals(o) {
+				if !yield(api.Row{Proto: o, State: "refused", Time: &x.Time, Row: fmt.Sprint(x.Row), Why: x.Err.Error()}) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	policies := []api.Policy{}
+	for name, p := range s.n.Policies() {
+		text, _ := json.Marshal(p.Stats())
+		policies = append(policies, api.Policy{Name: name, Stats: text})
+	}
+	for vni, ports := range s.n.Guards() {
+		for port, g := range ports {
+			text, _ := json.Marshal(g.Stats())
+			policies = append(policies, api.Policy{Name: "guard", VNI: vni, Port: port, Stats: text})
+		}
+	}
+	slices.SortFunc(policies, func(a, b api.Policy) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.Name, b.Name))
+	})
+	return list(w, slices.Values(policies))
+}
+
+func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(effective(s.n.Config()))
+	return nil
+}
+
+func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+	if err := s.change(r, func() error {
+		if err := s.reload(); err != nil {
+			return failure{http.StatusUnprocessableEntity, err}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return reply(w, api.Done{Done: "reloaded"})
+}
