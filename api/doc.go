@@ -16,7 +16,7 @@
 //	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
 //	GET  /v1/capture                           pcapng, until the client disconnects
 //
-// A request that fails has a status other than 200 and an Error.
+// A request that fails has a status other than 200 and an [Error]. A [Client] sends the requests.
 package api
 
 import "github.com/vxswitch/vxswitch/frame"
@@ -26,9 +26,13 @@ const DefaultSocket = "/run/vxswitch/vxswitchd.sock"
 
 // An Error is the answer to a request that fails.
 type Error struct {
+	Status int `json:"-"` // of HTTP
+
 	Text  string   `json:"error"`           // one line
 	Lines []string `json:"lines,omitempty"` // errors in a configuration file, "FILE:LINE:COL: key: text"
 }
+
+func (e *Error) Error() string { return e.Text }
 
 // Done is the answer to a change.
 type Done struct {

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
+
+	"github.com/vxswitch/vxswitch/api"
 )
 
 // Blocks of pcapng (draft-ietf-opsawg-pcapng, section 3.1).
@@ -25,7 +26,7 @@ func (s *session) capture(ctx context.Context, w *words) error {
 	if len(w.rest) != 1 {
 		return w.wrong("requires one file name, or - for standard output")
 	}
-	body, err := s.open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+	body, err := s.Capture(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func blocks(to io.Writer, from io.Reader) (packets int, err error) {
 	for {
 		head, err := in.Peek(12)
 		if err != nil {
-			return packets, errEnded
+			return packets, api.ErrEnded
 		}
 		if binary.BigEndian.Uint32(head) == 0x0a0d0d0a && binary.BigEndian.Uint32(head[8:]) == 0x1a2b3c4d {
 			order = binary.BigEndian
@@ -75,7 +76,7 @@ func blocks(to io.Writer, from io.Reader) (packets int, err error) {
 		}
 		block = block[:n]
 		if _, err := io.ReadFull(in, block); err != nil {
-			return packets, errEnded
+			return packets, api.ErrEnded
 		}
 		if _, err := to.Write(block); err != nil {
 			return packets, err

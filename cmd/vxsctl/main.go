@@ -12,10 +12,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -33,7 +36,7 @@ func main() {
 
 // A session is one run of the program.
 type session struct {
-	*client
+	*api.Client
 	json   bool // print the answer of the node
 	in     *os.File
 	out    io.Writer
@@ -59,7 +62,7 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 	if err != nil {
 		err = misused(fmt.Sprintf("%v; flags are -socket PATH, -json and -version", err))
 	} else {
-		s := &session{client: newClient(*socket), json: *raw, in: in, out: stdout, notice: stderr}
+		s := &session{Client: api.NewClient(*socket), json: *raw, in: in, out: stdout, notice: stderr}
 		err = s.do(ctx, fs.Args())
 	}
 	var wrong misused
@@ -70,13 +73,24 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 		fmt.Fprintln(stderr, "vxsctl:", wrong)
 		return 2
 	}
-	var said *refusal
+	var said *api.Error
 	if errors.As(err, &said) && len(said.Lines) > 0 {
 		fmt.Fprintln(stderr, strings.Join(said.Lines, "\n"))
 		return 1
 	}
-	fmt.Fprintln(stderr, "vxsctl:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(stderr, "vxsctl:", strings.ReplaceAll(advise(err).Error(), "\n", "; "))
 	return 1
+}
+
+// advise adds advice to an error of the socket.
+func advise(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf(`%w: start one with this "socket" in "control", or use -socket`, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf(`%w: run as the user of the node, or change "mode" in its "control"`, err)
+	}
+	return err
 }
 
 // do runs one command.
@@ -128,4 +142,24 @@ func (s *session) do(ctx context.Context, args []string) error {
 		return s.top(ctx, w)
 	}
 	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
+}
+
+// post makes a change and prints the result.
+func (s *session) post(ctx context.Context, path string, body any) error {
+	text, err := s.Do(ctx, http.MethodPost, path, nil, body)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		_, err = s.out.Write(text)
+		return err
+	}
+	var done api.Done
+	if err := json.Unmarshal(text, &done); err != nil {
+		return err
+	}
+	if path == "/v1/reload" { // like bridge, print nothing for other changes
+		fmt.Fprintln(s.out, done.Done)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func (s *session) show(ctx context.Context, w *words, t table, keys ...string) e
 	if err != nil {
 		return err
 	}
-	text, err := s.get(ctx, "/v1/"+w.object, q)
+	text, err := s.Do(ctx, http.MethodGet, "/v1/"+w.object, q, nil)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (s *session) show(ctx context.Context, w *words, t table, keys ...string) e
 	}
 	rows, err := t(text)
 	if err != nil {
-		return fmt.Errorf("%s: invalid answer: %w", s.socket, err)
+		return fmt.Errorf("%s: invalid answer: %w", s.Socket(), err)
 	}
 	return align(s.out, rows)
 }

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/vxswitch/vxswitch/api"
 )
 
 const clock = "15:04:05.000000"
-
-// errEnded is the unexpected end of a stream.
-var errEnded = errors.New("the node closed the stream: it was stopped, or the output was read too slowly")
 
 // monitor prints events as they happen.
 func (s *session) monitor(ctx context.Context, w *words) error {
@@ -74,22 +68,19 @@ func (s *session) trace(ctx context.Context, w *words) error {
 
 // stream prints lines until ctx is done or the node closes the stream.
 func (s *session) stream(ctx context.Context, path string, q map[string]string, shown func([]byte) (string, error)) error {
-	body, err := s.open(ctx, http.MethodGet, path, q, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	lines := bufio.NewScanner(body)
-	for lines.Scan() {
-		text := lines.Text()
+	for line, err := range s.Lines(ctx, path, q) {
+		if err != nil {
+			return err
+		}
+		text := string(line)
 		if !s.json {
-			if text, err = shown(lines.Bytes()); err != nil {
-				return fmt.Errorf("%s: invalid answer: %w", s.socket, err)
+			if text, err = shown(line); err != nil {
+				return fmt.Errorf("%s: invalid answer: %w", s.Socket(), err)
 			}
 		}
 		if _, err := io.WriteString(s.out, text+"\n"); err != nil {
 			return err
 		}
 	}
-	return errEnded
+	return nil
 }

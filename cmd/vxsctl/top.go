@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -80,14 +79,11 @@ type view struct {
 }
 
 func (s *session) look(ctx context.Context) (v view, err error) {
-	for path, to := range map[string]any{"/v1/port": &v.ports, "/v1/drops": &v.drops} {
-		text, err := s.get(ctx, path, nil)
-		if err != nil {
-			return v, err
-		}
-		if err := json.Unmarshal(text, to); err != nil {
-			return v, fmt.Errorf("%s: invalid answer: %w", s.socket, err)
-		}
+	if v.ports, err = s.Ports(ctx); err != nil {
+		return v, err
+	}
+	if v.drops, err = s.Drops(ctx); err != nil {
+		return v, err
 	}
 	v.at = time.Now()
 	return v, nil

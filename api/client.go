@@ -1,0 +1,146 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+const (
+	patience  = time.Minute     // timeout of requests other than streams
+	dialing   = 5 * time.Second // timeout while the socket's queue is full
+	maxAnswer = 1 << 30         // bytes: tables with millions of entries
+	maxError  = 1 << 20         // bytes
+)
+
+// ErrEnded is the error of a stream that the node has ended: it was stopped, or the client read too slowly.
+var ErrEnded = errors.New("the node closed the stream: it was stopped, or the output was read too slowly")
+
+// A Client sends requests to a node. Methods may be called concurrently. An error that the node has answered with is an
+// [*Error]. If no node listens on the socket, errors.Is reports [fs.ErrNotExist] or ECONNREFUSED.
+type Client struct {
+	socket string
+	http   http.Client
+}
+
+// NewClient returns a client for the node with a control socket, by default [DefaultSocket]. It connects for each request.
+func NewClient(socket string) *Client {
+	c := &Client{socket: cmp.Or(socket, DefaultSocket)}
+	c.http.Transport = &http.Transport{DialContext: c.dial, DisableKeepAlives: true}
+	return c
+}
+
+// Socket returns the path of the socket.
+func (c *Client) Socket() string { return c.socket }
+
+// dial connects, and retries while the queue of the socket is full.
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialing)
+	defer cancel()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+		if !errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil {
+			return conn, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Open sends a request and returns the body of the answer. body is sent as JSON, or as it is if it is a []byte; nil = none.
+func (c *Client) Open(ctx context.Context, method, path string, query Query, body any) (io.ReadCloser, error) {
+	q := url.Values{}
+	for k, v := range query {
+		q.Set(k, v)
+	}
+	text, ok := body.([]byte)
+	if !ok && body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	u := url.URL{Scheme: "http", Host: "node", Path: path, RawQuery: q.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, noNode{c.socket, err}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
+	case resp.StatusCode == http.StatusOK:
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	e := &Error{Status: resp.StatusCode}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxError)).Decode(e); err != nil || e.Text == "" {
+		return nil, fmt.Errorf("%s: status %s: is this the socket of a node?", c.socket, resp.Status)
+	}
+	return nil, e
+}
+
+// noNode is the error of a socket without a node.
+type noNode struct {
+	socket string
+	err    error
+}
+
+func (e noNode) Error() string { return "no node listens on " + e.socket }
+func (e noNode) Unwrap() error { return e.err }
+
+// Do sends a request and returns the answer, whole.
+func (c *Client) Do(ctx context.Context, method, path string, query Query, body any) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answer, err := c.Open(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	return c.read(answer, maxAnswer)
+}
+
+func (c *Client) read(body io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: incomplete answer: %w", c.socket, err)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s: answer larger than %d bytes: is this the socket of a node?", c.socket, limit)
+	}
+	return text, nil
+}
+
+// Lines sends a request and returns the lines of the answer until ctx is done. The last error is [ErrEnded] if the node ends
+// the stream. A line is valid until the next.
+func (c *Client) Lines(ctx context.Context, path string, query Query) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		body, err := c.Open(ctx, http.MethodGet, path, query, nil)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer body.Close()
+		lines := bufio.NewScanner(body)
+		for lines.Scan() {
+			if !yield(lines.Bytes(), nil) {
+				return
+			}
+		}
+		yield(nil, cmp.Or(ctx.Err(), ErrEnded))
+	}
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// answering returns a client of a server that answers every request in the same way.
+func answering(t *testing.T, status int, body string) *Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		w.Write([]byte(body))
+	})}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return NewClient(path)
+}
+
+// Whatever is on the other end of the socket, a client says in a line what is wrong with it.
+func TestErrors(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	for _, x := range []struct {
+		c    *Client
+		want string
+	}{
+		{NewClient(gone), "no node listens on " + gone},
+		{answering(t, 404, `{"error": "vni 7: no such segment"}`), "vni 7: no such segment"},
+		{answering(t, 404, "404 page not found"), "status 404 Not Found: is this the socket of a node?"},
+		{answering(t, 500, `{}`), "status 500 Internal Server Error: is this the socket of a node?"},
+		{answering(t, 200, "<html>"), "invalid answer: "},
+		{answering(t, 200, `{"fdb": 1}`), "invalid answer: "},
+	} {
+		if _, err := x.c.FDB(t.Context(), nil); err == nil || !strings.Contains(err.Error(), x.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, x.want)
+		}
+	}
+	if _, err := NewClient(gone).Stats(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	var e *Error
+	if err := answering(t, 409, `{"error": "no", "lines": ["a", "b"]}`).Reload(t.Context()); !errors.As(err, &e) || e.Status != 409 || len(e.Lines) != 2 {
+		t.Errorf("%v %+v", err, e)
+	}
+	if _, err := NewClient("").read(strings.NewReader("12345"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A stream that the node ends is an error, and one that its reader ends is none.
+func TestStreams(t *testing.T) {
+	c := answering(t, 200, "{\"event\": \"port-up\"}\n{\"event\": \"port-down\"}\n")
+	var got []string
+	for e, err := range c.Monitor(t.Context()) {
+		if err != nil {
+			got = append(got, err.Error())
+			break
+		}
+		got = append(got, e.Event)
+	}
+	if len(got) != 3 || got[0] != "port-up" || got[1] != "port-down" || got[2] != ErrEnded.Error() {
+		t.Errorf("%q", got)
+	}
+	for range c.Monitor(t.Context()) {
+		break
+	}
+	for _, err := range answering(t, 200, "nonsense\n").Trace(t.Context(), nil) {
+		if err == nil || !strings.Contains(err.Error(), "invalid answer") {
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range c.Monitor(ctx) {
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+)
+
+// A Query has the parameters of a request, by name. The package documentation lists them.
+type Query map[string]string
+
+// FDB returns the FDB entries, of one "vni" or one "dev".
+func (c *Client) FDB(ctx context.Context, q Query) ([]FDBEntry, error) {
+	return ask[[]FDBEntry](ctx, c, "/v1/fdb", q)
+}
+
+// Neighbours returns the IP addresses with their MACs, of one "vni".
+func (c *Client) Neighbours(ctx context.Context, q Query) ([]Neighbour, error) {
+	return ask[[]Neighbour](ctx, c, "/v1/neigh", q)
+}
+
+// Routes returns the routes, of one "vrf".
+func (c *Client) Routes(ctx context.Context, q Query) ([]Route, error) {
+	return ask[[]Route](ctx, c, "/v1/route", q)
+}
+
+// VTEPs returns the tunnels with their peers.
+func (c *Client) VTEPs(ctx context.Context) ([]VTEP, error) {
+	return ask[[]VTEP](ctx, c, "/v1/vtep", nil)
+}
+
+// Ports returns the ports and tunnels with their counters.
+func (c *Client) Ports(ctx context.Context) ([]Port, error) {
+	return ask[[]Port](ctx, c, "/v1/port", nil)
+}
+
+// Floods returns the flood lists.
+func (c *Client) Floods(ctx context.Context) ([]Flood, error) {
+	return ask[[]Flood](ctx, c, "/v1/flood", nil)
+}
+
+// BFD returns the sessions of BFD.
+func (c *Client) BFD(ctx context.Context) ([]BFD, error) {
+	return ask[[]BFD](ctx, c, "/v1/bfd", nil)
+}
+
+// Waiting returns the rows of control planes that are in no table, of one "proto".
+func (c *Client) Waiting(ctx context.Context, q Query) ([]Row, error) {
+	return ask[[]Row](ctx, c, "/v1/waiting", q)
+}
+
+// Policies returns the statistics of policies and guards.
+func (c *Client) Policies(ctx context.Context) ([]Policy, error) {
+	return ask[[]Policy](ctx, c, "/v1/policy", nil)
+}
+
+// Drops returns the dropped frames by port and reason.
+func (c *Client) Drops(ctx context.Context) ([]Drop, error) {
+	return ask[[]Drop](ctx, c, "/v1/drops", nil)
+}
+
+// Stats returns totals.
+func (c *Client) Stats(ctx context.Context) (Stats, error) {
+	return ask[Stats](ctx, c, "/v1/stats", nil)
+}
+
+// Config returns the configuration with defaults, as a file.
+func (c *Client) Config(ctx context.Context) ([]byte, error) {
+	return c.Do(ctx, http.MethodGet, "/v1/config", nil, nil)
+}
+
+// Change changes an FDB or a flood list.
+func (c *Client) Change(ctx context.Context, x Change) error {
+	_, err := c.Do(ctx, http.MethodPost, "/v1/fdb", nil, x)
+	return err
+}
+
+// Reload makes the node read its file again.
+func (c *Client) Reload(ctx context.Context) error {
+	_, err := c.Do(ctx, http.MethodPost, "/v1/reload", nil, nil)
+	return err
+}
+
+// Monitor returns events until ctx is done.
+func (c *Client) Monitor(ctx context.Context) iter.Seq2[Event, error] {
+	return stream[Event](c, c.Lines(ctx, "/v1/monitor", nil))
+}
+
+// Trace returns forwarding decisions until ctx is done: "every" N frames with a "mac", of a "vni", to a "dest".
+func (c *Client) Trace(ctx context.Context, q Query) iter.Seq2[TraceRecord, error] {
+	return stream[TraceRecord](c, c.Lines(ctx, "/v1/trace", q))
+}
+
+// Capture returns the packets on ports and tunnels as pcapng until ctx is done.
+func (c *Client) Capture(ctx context.Context) (io.ReadCloser, error) {
+	return c.Open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+}
+
+func ask[T any](ctx context.Context, c *Client, path string, q Query) (v T, err error) {
+	text, err := c.Do(ctx, http.MethodGet, path, q, nil)
+	if err != nil {
+		return v, err
+	}
+	return decode[T](c, text)
+}
+
+func stream[T any](c *Client, lines iter.Seq2[[]byte, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for line, err := range lines {
+			var v T
+			if err == nil {
+				v, err = decode[T](c, line)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func decode[T any](c *Client, text []byte) (v T, err error) {
+	if err = json.Unmarshal(text, &v); err != nil {
+		err = fmt.Errorf("%s: invalid answer: %w", c.socket, err)
+	}
+	return v, err
+}
