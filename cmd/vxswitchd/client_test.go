@@ -56,14 +56,13 @@ func TestClient(t *testing.T) {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // the stream has begun at some time in between
-		for op := api.Del; watching.Err() == nil; {
-			c.Change(watching, api.Change{Op: op, VNI: vni, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"})
-			op = map[string]string{api.Del: api.Add, api.Add: api.Del}[op]
+		for i := 0; watching.Err() == nil; i++ {
+			c.Change(watching, api.Change{Op: api.Append, VNI: vni, MAC: "00:00:00:00:00:00", Dst: fmt.Sprintf("127.0.1.%d", i)})
 		}
 	}()
 	for e, err := range c.Monitor(watching) {
 		must(t, err)
-		if e.MAC != "02:00:00:00:00:0a" || *e.VNI != vni {
+		if e.Event != "peer-up" {
 			t.Errorf("%+v", e)
 		}
 		break
