@@ -21,6 +21,7 @@ import (
 const (
 	patience  = time.Minute     // timeout of requests other than streams
 	dialing   = 5 * time.Second // timeout while the socket's queue is full
+	large     = 1 << 20         // bytes: a body to ask about before it is sent
 	maxAnswer = 1 << 30         // bytes: tables with millions of entries
 	maxError  = 1 << 20         // bytes
 )
@@ -38,7 +39,7 @@ type Client struct {
 // NewClient returns a client for the node with a control socket, by default [DefaultSocket]. It connects for each request.
 func NewClient(socket string) *Client {
 	c := &Client{socket: cmp.Or(socket, DefaultSocket)}
-	c.http.Transport = &http.Transport{DialContext: c.dial, DisableKeepAlives: true}
+	c.http.Transport = &http.Transport{DialContext: c.dial, DisableKeepAlives: true, ExpectContinueTimeout: dialing}
 	return c
 }
 
@@ -75,6 +76,9 @@ func (c *Client) Open(ctx context.Context, method, path string, query Query, bod
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > large {
+		req.Header.Set("Expect", "100-continue") // a node that does not want it says so before it is sent
 	}
 	resp, err := c.http.Do(req)
 	switch {

@@ -10,11 +10,15 @@
 //	GET  /v1/drops                             [Drop ...]
 //	GET  /v1/stats                             Stats
 //	GET  /v1/config                            the configuration as a file, with defaults
+//	PUT  /v1/config?dry-run= a configuration   ConfigChange
 //	POST /v1/fdb       Change                  Done
 //	POST /v1/reload                            Done
 //	GET  /v1/monitor                           an Event for each event, a line each
 //	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
 //	GET  /v1/capture                           pcapng, until the client disconnects
+//
+// A configuration that is put has the form of a file, with comments, and stays until the node reads its file again. GET has an
+// ETag; with it as If-Match, PUT fails with status 412 if somebody else has changed the configuration in between.
 //
 // A request that fails has a status other than 200 and an [Error]. A [Client] sends the requests.
 package api

@@ -29,6 +29,8 @@ Change:
   fdb replace MAC ...               add or replace an entry
   fdb del MAC vni N                 delete an entry
   fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
+  config apply FILE|-               replace the configuration until the next reload, and show what has changed
   reload                            make the node read its file again
   These entries survive a reload but not a restart. Change entries of the file in the file.
 

@@ -126,7 +126,7 @@ func (s *session) do(ctx context.Context, args []string) error {
 	case "stats":
 		return s.show(ctx, w, statsTable)
 	case "config":
-		return s.show(ctx, w, nil)
+		return s.config(ctx, w)
 	case "reload":
 		if _, err := w.keys(); err != nil {
 			return err

@@ -109,6 +109,9 @@ func TestWrongWords(t *testing.T) {
 		"trace mac x":                                           `trace: mac "x": must be a MAC such as 02:00:00:00:00:01`,
 		"capture":                                               "capture: requires one file name, or - for standard output",
 		"capture a b":                                           "capture: requires one file name,",
+		"config list":                                           `config: unexpected argument "list"`,
+		"config apply":                                          "config: apply: requires one file name, or - for standard input",
+		"config diff a b":                                       "config: diff: requires one file name,",
 		"top -interval 1ms":                                     `top: -interval "1ms": must be a duration of at least 100ms such as 1s`,
 	} {
 		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...)

@@ -123,7 +123,7 @@ func fuzzServer(f *testing.F) (*server, func()) {
 	ended := make(chan struct{})
 	go func() { n.Run(context.Background()); close(ended) }()
 	must(f, n.Apply(cfg))
-	s := newServer(n, func() error { return nil })
+	s := newServer(n, func() error { return nil }, func(*node.Config) error { return nil })
 	return s, func() {
 		s.close()
 		n.Close()

@@ -42,7 +42,7 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, s
 		return err
 	}
 	d := &daemon{file: file, n: n, out: out}
-	d.api = newServer(n, d.reload)
+	d.api = newServer(n, d.reload, d.apply)
 	var running sync.WaitGroup
 	events := n.Switch().Events()
 	running.Go(func() { watch(events, errs) })

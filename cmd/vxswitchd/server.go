@@ -39,6 +39,7 @@ const (
 type server struct {
 	n      *node.Node
 	reload func() error
+	apply  func(*node.Config) error
 
 	http    http.Server
 	end     context.CancelFunc // of every stream
@@ -54,9 +55,9 @@ type server struct {
 	capturing atomic.Bool
 }
 
-func newServer(n *node.Node, reload func() error) *server {
+func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, rate: newRate(),
+		n: n, reload: reload, apply: apply, rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams),
 	}
 	mux := http.NewServeMux()
@@ -77,6 +78,7 @@ func newServer(n *node.Node, reload func() error) *server {
 		handle(http.MethodGet, path, s.streaming(f))
 	}
 	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
+	handle(http.MethodPut, "/v1/config", s.plain(s.putConfig))
 	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
 		if allowed := methods[r.URL.Path]; allowed != nil {
@@ -166,13 +168,20 @@ func (s *server) streaming(f answer) http.Handler {
 
 // change makes one change at a time.
 func (s *server) change(r *http.Request, f func() error) error {
+	return s.turn(r, func() error {
+		s.fdb.Lock()
+		defer s.fdb.Unlock()
+		return f()
+	})
+}
+
+// turn limits the requests that change something or have long bodies.
+func (s *server) turn(r *http.Request, f func() error) error {
 	from := whoIn(r.Context())
 	if !s.changes.enter(r.Context(), from, stalled) {
 		return wrong(http.StatusServiceUnavailable, "too many changes: try again later")
 	}
 	defer s.changes.leave(from)
-	s.fdb.Lock()
-	defer s.fdb.Unlock()
 	return f()
 }
 

@@ -393,7 +393,7 @@ func TestWaiting(t *testing.T) {
 	n, err := node.New(nil)
 	must(t, err)
 	defer n.Close()
-	s := newServer(n, nil)
+	s := newServer(n, nil, nil)
 	defer s.close()
 	read := func(path string) (list []api.Row) {
 		answer := httptest.NewRecorder()

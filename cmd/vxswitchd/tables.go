@@ -287,15 +287,6 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	return list(w, slices.Values(policies))
 }
 
-func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(effective(s.n.Config()))
-	return nil
-}
-
 func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	if err := s.change(r, func() error {

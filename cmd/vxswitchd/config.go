@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// tag returns the ETag of a configuration with defaults.
+func tag(text []byte) string {
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf(`"%x"`, sum[:8])
+}
+
+func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	text := effective(s.n.Config())
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", tag(text))
+	w.Write(text)
+	return nil
+}
+
+// putConfig applies a configuration, or with "dry-run" only compares it.
+func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "dry-run")
+	if err != nil {
+		return err
+	}
+	if v, ok := q["dry-run"]; ok && v != "" && v != "true" {
+		return wrong(http.StatusBadRequest, "dry-run %q: must be true", v)
+	}
+	_, dry := q["dry-run"]
+	if r.ContentLength > maxFile {
+		return wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxFile)
+	}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+	answer := api.ConfigChange{Applied: !dry}
+	if err := s.turn(r, func() error {
+		cfg, err := readConfig(w, r)
+		if err != nil {
+			return err
+		}
+		s.fdb.Lock()
+		defer s.fdb.Unlock()
+		old := s.n.Config()
+		if want := r.Header.Get("If-Match"); want != "" && want != "*" && want != tag(effective(old)) {
+			return wrong(http.StatusPreconditionFailed, "the configuration has changed since it was read: read it again")
+		}
+		answer.Differences = differences(old, cfg)
+		if dry {
+			return nil
+		}
+		if err := s.apply(cfg); err != nil {
+			return failure{http.StatusUnprocessableEntity, err}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return reply(w, answer)
+}
+
+// readConfig reads the body of a request as a file. Its errors have the places of the file.
+func readConfig(w http.ResponseWriter, r *http.Request) (*node.Config, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFile))
+	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
+		return nil, wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxFile)
+	}
+	switch {
+	case err != nil:
+		return nil, wrong(http.StatusBadRequest, "body: %w", err)
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, wrong(http.StatusBadRequest, "body: empty; use {} for a node that does nothing")
+	}
+	cfg, err := node.Parse(text)
+	if err != nil {
+		return nil, failure{http.StatusUnprocessableEntity, located("config", err)}
+	}
+	return cfg, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A dry run says what happens, and what happened is what two readings differ in.
+func TestPutConfig(t *testing.T) {
+	text := basic(t)
+	r := begin(t, text)
+	c, ctx := api.NewClient(r.socket), t.Context()
+	text = strings.ReplaceAll(text, "SOCKET", r.socket)
+	next := strings.NewReplacer(`{"vni": 20}`, `{"vni": 30, "ageing": "60s"} /* in place of 20 */`, `"flood": ["127.0.0.2"]`, `"flood": ["127.0.0.2", "127.0.0.3"]`,
+		`"action": "allow"`, `"action": "deny"`, `"mac": "02:00:00:00:ff:10"`, `"mac": "02:00:00:00:ff:11"`).Replace(text)
+	before, err := c.Config(ctx)
+	must(t, err)
+	dry, err := c.CheckConfig(ctx, []byte(next))
+	must(t, err)
+	if same, err := c.Config(ctx); err != nil || string(same) != string(before) || dry.Applied {
+		t.Errorf("a dry run has changed something: %v %+v", err, dry)
+	}
+	done, err := c.SetConfig(ctx, []byte(next))
+	must(t, err)
+	if !done.Applied || fmt.Sprint(done.Differences) != fmt.Sprint(dry.Differences) {
+		t.Errorf("%+v, a dry run said %+v", done, dry)
+	}
+	var paths []string
+	for _, d := range done.Differences {
+		paths = append(paths, d.Op+" "+d.Path)
+	}
+	want := []string{"change policies[p].rules[web].action", "change segments[10].flood", "change segments[10].gateway.mac", "del segments[20]", "add segments[30]"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("%q, want %q", paths, want)
+	}
+	after, err := c.Config(ctx)
+	must(t, err)
+	was, err := node.Parse(before)
+	must(t, err)
+	is, err := node.Parse(after)
+	must(t, err)
+	if got := differences(was, is); fmt.Sprint(got) != fmt.Sprint(done.Differences) {
+		t.Errorf("between two readings: %v", got)
+	}
+	if again, err := c.SetConfig(ctx, after); err != nil || len(again.Differences) > 0 {
+		t.Errorf("what was read differs from what is: %+v %v", again, err)
+	}
+	must(t, c.Reload(ctx))
+	if back, err := c.Config(ctx); err != nil || string(back) != string(before) {
+		t.Errorf("after a reload: %v\n%s", err, back)
+	}
+}
+
+// What a file is refused for, the API refuses in the same words and at the same places; nothing changes.
+func TestPutRefused(t *testing.T) {
+	r := begin(t, basic(t))
+	before, _ := api.NewClient(r.socket).Config(t.Context())
+	for _, text := range []string{
+		"{\n  \"segments\": [{\"vni\": 1, \"ageing\": 5}, {\"vni\": 1}],\n  \"colour\": 1}", `{"segments": [`, "[]", `{"tunnels": [{"name": "x"}]}`,
+	} {
+		_, err := node.Parse([]byte(text))
+		want := located("config", err)
+		for _, ask := range []func(c *api.Client) error{
+			func(c *api.Client) error { _, err := c.SetConfig(t.Context(), []byte(text)); return err },
+			func(c *api.Client) error { _, err := c.CheckConfig(t.Context(), []byte(text)); return err },
+		} {
+			var refused *api.Error
+			if err := ask(api.NewClient(r.socket)); !errors.As(err, &refused) || refused.Status != 422 || strings.Join(refused.Lines, "\n") != want.Error() {
+				t.Errorf("%s: %v %+v, want %v", text, err, refused, want)
+			}
+		}
+	}
+	gone := strings.ReplaceAll(strings.Replace(basic(t), `"segments"`, `"ports": [{"name": "nope0", "type": "packet"}], "segments"`, 1), "SOCKET", r.socket)
+	if status, text := r.ask("PUT", "/v1/config", gone); status != 422 || !strings.Contains(text, `nope0`) {
+		t.Errorf("%d %s", status, text)
+	}
+	for query, want := range map[string]int{"?dry-run=no": 400, "?dry": 400} {
+		if status, text := r.ask("PUT", "/v1/config"+query, "{}"); status != want {
+			t.Errorf("%s: %d %s", query, status, text)
+		}
+	}
+	if status, text := r.ask("PUT", "/v1/config", " \n"); status != 400 || !strings.Contains(text, "use {} for a node that does nothing") {
+		t.Errorf("%d %s", status, text)
+	}
+	if after, err := api.NewClient(r.socket).Config(t.Context()); err != nil || string(after) != string(before) {
+		t.Errorf("%v\n%s", err, after)
+	}
+}
+
+// A body that is too long is refused, with its length or without one.
+func TestPutEndless(t *testing.T) {
+	r := begin(t, basic(t))
+	var refused *api.Error
+	if _, err := api.NewClient(r.socket).SetConfig(t.Context(), make([]byte, 100<<20)); !errors.As(err, &refused) || refused.Status != 413 {
+		t.Errorf("%v", err)
+	}
+	req, err := http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{}))
+	must(t, err)
+	if resp, err := r.client.Do(req); err == nil { // or the client was still writing when the node closed the connection
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Error(resp.Status)
+		}
+	}
+	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
+		t.Error(status)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
+}
+
+// Of clients that change what they have read, at the same time, one wins; the others are told.
+func TestPutRace(t *testing.T) {
+	r := begin(t, basic(t))
+	get, err := r.client.Get("http://node/v1/config")
+	must(t, err)
+	text, _ := io.ReadAll(get.Body)
+	get.Body.Close()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won, lost := 0, 0
+	for i := range 4 {
+		all.Go(func() {
+			var cfg map[string]any
+			json.Unmarshal(text, &cfg)
+			cfg["segments"] = append(cfg["segments"].([]any), map[string]any{"vni": 1000 + i})
+			body, _ := json.Marshal(cfg)
+			req, _ := http.NewRequest("PUT", "http://node/v1/config", strings.NewReader(string(body)))
+			req.Header.Set("If-Match", get.Header.Get("ETag"))
+			resp, err := r.client.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			switch resp.StatusCode {
+			case 200:
+				won++
+			case http.StatusPreconditionFailed:
+				lost++
+			default:
+				t.Error(resp.Status)
+			}
+		})
+	}
+	all.Wait()
+	if won != 1 || lost != 3 {
+		t.Errorf("%d changed it, %d were told", won, lost)
+	}
+}
+
+// Lists are compared by what their elements are called; another order is a difference of its own.
+func TestDifferences(t *testing.T) {
+	for _, c := range []struct{ old, next, want string }{
+		{`{"a": 1}`, `{"a": 1}`, `[]`},
+		{`{"a": 1}`, `{"a": 2, "b": {}}`, `[{"op":"change","path":"a","old":1,"new":2},{"op":"add","path":"b","new":{}}]`},
+		{`{"l": [{"name": "x", "v": 1}, {"name": "y"}]}`, `{"l": [{"name": "x"}, {"name": "z"}]}`,
+			`[{"op":"del","path":"l[x].v","old":1},{"op":"del","path":"l[y]","old":{"name":"y"}},{"op":"add","path":"l[z]","new":{"name":"z"}}]`},
+		{`{"l": [{"vni": 1}, {"vni": 2}]}`, `{"l": [{"vni": 2}, {"vni": 1}]}`, `[{"op":"change","path":"l (order)","old":[1,2],"new":[2,1]}]`},
+		{`{"l": [1, 2]}`, `{"l": [1]}`, `[{"op":"change","path":"l","old":[1,2],"new":[1]}]`},
+		{`{"l": [{"x": 1}]}`, `{"l": [{"x": 2}]}`, `[{"op":"change","path":"l","old":[{"x":1}],"new":[{"x":2}]}]`},
+		{`{"l": [{"name": "x"}, {"name": "x"}]}`, `{"l": []}`, `[{"op":"change","path":"l","old":[{"name":"x"},{"name":"x"}],"new":[]}]`},
+		{`{"l": []}`, `{"l": {}}`, `[{"op":"change","path":"l","old":[],"new":{}}]`},
+	} {
+		d := differ{list: []api.Difference{}}
+		var old, next any
+		must(t, json.Unmarshal([]byte(c.old), &old))
+		must(t, json.Unmarshal([]byte(c.next), &next))
+		d.value("", old, next)
+		if got, _ := json.Marshal(d.list); string(got) != c.want {
+			t.Errorf("%s -> %s: %s, want %s", c.old, c.next, got, c.want)
+		}
+	}
+}
