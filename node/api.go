@@ -202,7 +202,8 @@ func (t *Tunnel) setPort(p netip.AddrPort) {
 
 // Add makes a port of the program, such as a TAP or a [port.Pipe], a member of the segment with the settings m; nil
 // means an untagged member. The name of the port must be unique. A port may be a member of several segments with
-// different VLANs. A TAP or TUN opened without an MTU gets the MTU that fits the tunnels of the segment.
+// different VLANs. A port with the name of one that has failed takes its place, in all segments; without m, as the same
+// member of this one. A TAP or TUN opened without an MTU gets the MTU that fits the tunnels of the segment.
 //
 // The node closes the port when the node is closed or the port leaves its last segment. On an error the program still
 // owns the port, which may be closed already.
@@ -219,8 +220,19 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	n, name, fresh := v.n, nameOf(p), false
 	n.updates.Lock()
 	defer n.updates.Unlock()
+	n.mu.Lock()
+	n.dropFailed() // one with this name may be among them
+	n.mu.Unlock()
 	err := n.update(v.edit(func(c *Config, s *Segment) error {
 		switch there := index(c).ports[name]; {
+		case there != nil && n.gone(there):
+			x, ok := p.(vswitch.Offloader)
+			there.IP = ok && x.Offloads()&frame.IPOnly != 0
+			n.own[name], fresh = p, true
+			if was := s.member(name); was != nil && m == nil {
+				return nil
+			}
+			s.Members = slices.DeleteFunc(s.Members, func(x Member) bool { return x.Port == name })
 		case there != nil && n.own[name] != p:
 			return fmt.Errorf("node: segment %d: Add: another port has the name %q; Name must be unique", v.vni, name)
 		case there == nil:

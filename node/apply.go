@@ -132,14 +132,16 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	for i := range cfg.VRFs {
 		n.vrf(cfg.VRFs[i].Name) // for routes without a gateway
 	}
+	list := rows(cfg)
+	lacks := slices.ContainsFunc(list, func(r control.Row) bool { return n.lacksPort(wanted, r) })
 	if n.take(a, "", "rows", func() error {
-		return n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)})
+		return n.plane.Program(Owner, control.Update{Snapshot: true, Loose: lacks, Add: list})
 	}) {
 		return
 	}
 	n.plane.Reapply() // for parts that were recreated
 	for row, err := range n.plane.Waiting(Owner) {
-		if a.ends(control.RowError{Row: row, Err: err}) {
+		if !n.lacksPort(wanted, row) && a.ends(control.RowError{Row: row, Err: err}) {
 			return
 		}
 	}

@@ -38,4 +38,7 @@
 // Apply opens new parts first. If an address or a device is not available, nothing has changed. A device, or a tunnel
 // that keeps its address, must be closed before it is opened with other settings; after an error it is opened
 // again with the old ones.
+//
+// A port of the program that has failed is missing until the program Adds one with its name. Until then the routes and
+// static entries of the configuration that lead to it wait, as control.Plane.Waiting says, and all other changes apply.
 package node

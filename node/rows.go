@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
@@ -45,6 +46,23 @@ func rows(cfg *Config) (list []control.Row) {
 		}
 	}
 	return list
+}
+
+// lacksPort reports whether a row leads to a port of the program that has failed: to the port itself, or through the
+// interface on it. It waits until the program adds a port with that name.
+func (n *Node) lacksPort(w wanted, r control.Row) bool {
+	failed := func(port string) bool {
+		c := w.ports[port]
+		return c != nil && n.gone(c)
+	}
+	switch r := r.(type) {
+	case control.MAC:
+		return failed(r.Port)
+	case control.Prefix:
+		g := w.segments[r.Via.VNI]
+		return r.Via != (control.Via{}) && g != nil && !g.ethernet() && slices.ContainsFunc(g.Members, func(m Member) bool { return failed(m.Port) })
+	}
+	return false
 }
 
 // rows returns the row of an entry and those of its group of peers.
