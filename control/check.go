@@ -1,9 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
+	"unicode"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
@@ -23,7 +26,8 @@ var (
 func check(r Row) error {
 	switch r := r.(type) {
 	case MAC:
-		if err := checkVNI("MAC.VNI", r.VNI); err != nil {
+		err := cmp.Or(checkVNI("MAC.VNI", r.VNI), checkName("MAC.Group", r.Group), checkName("MAC.Tunnel", r.Tunnel), checkName("MAC.Port", r.Port))
+		if err != nil {
 			return err
 		}
 		return r.check()
@@ -34,9 +38,12 @@ func check(r Row) error {
 		if r.Name == "" {
 			return errors.New("Group.Name: required")
 		}
+		if err := cmp.Or(checkName("Group.Name", r.Name), checkName("Group.Tunnel", r.Tunnel)); err != nil {
+			return err
+		}
 		return checkRemote("Group", remote{r.VTEP, r.FarVNI})
 	case Flood:
-		if err := checkVNI("Flood.VNI", r.VNI); err != nil {
+		if err := cmp.Or(checkVNI("Flood.VNI", r.VNI), checkName("Flood.Tunnel", r.Tunnel)); err != nil {
 			return err
 		}
 		if r.VTEP.Addr().IsMulticast() {
@@ -44,7 +51,8 @@ func check(r Row) error {
 		}
 		return checkVTEP(r.VTEP)
 	case Prefix:
-		if err := checkVNI("Prefix.Via.VNI", r.Via.VNI); err != nil {
+		err := cmp.Or(checkVNI("Prefix.Via.VNI", r.Via.VNI), checkName("Prefix.VRF", r.VRF), checkName("Prefix.Via.Tunnel", r.Via.Tunnel))
+		if err != nil {
 			return err
 		}
 		return r.check()
@@ -55,6 +63,14 @@ func check(r Row) error {
 func checkVNI(field string, vni frame.VNI) error {
 	if !vni.Valid() {
 		return fmt.Errorf("%s: %d: must be 0 to %d", field, vni, frame.MaxVNI)
+	}
+	return nil
+}
+
+// checkName checks a name, which may be shown in a line of text. There may be none.
+func checkName(field, name string) error {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return fmt.Errorf("%s: %q: must be printable characters", field, name)
 	}
 	return nil
 }
@@ -98,6 +114,8 @@ func (r Prefix) check() error {
 		return fmt.Errorf("Prefix.Prefix: %v: must be an IPv4 or IPv6 prefix, not an IPv4-mapped one", p)
 	case p != p.Masked():
 		return fmt.Errorf("Prefix.Prefix: %v: must have no host bits, as in %v", p, p.Masked())
+	case hostaddr.Routed(p) != nil:
+		return fmt.Errorf("Prefix.Prefix: %v: %w", p, hostaddr.Routed(p))
 	case v.Weight != 0 && v == Via{Weight: v.Weight}:
 		return errors.New("Prefix.Via.Weight: requires a next hop")
 	case v.Tunnel != "" && !v.VTEP.IsValid():

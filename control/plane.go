@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -88,8 +86,8 @@ func (p *Plane) Program(name string, u Update) error {
 	if name == "" {
 		return errors.New("control: Program: owner: a name is required")
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-		return fmt.Errorf("control: Program: owner: %q: must be printable characters", name)
+	if err := checkName("owner", name); err != nil {
+		return fmt.Errorf("control: Program: %w", err)
 	}
 	t := p.begin()
 	t.loose = u.Loose

@@ -98,6 +98,20 @@ func TestRefused(t *testing.T) {
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("239.0.0.1:0")}, "VTEP"},
 		{mapped, "Prefix.Prefix"},
 		{control.Prefix{VRF: "red"}, "Prefix.Prefix"},
+		{control.Prefix{VRF: "red", Prefix: pfx("127.0.0.0/8")}, "Prefix.Prefix: 127.0.0.0/8: is in 127.0.0.0/8, which is not routed; must be"},
+		{control.Prefix{VRF: "red", Prefix: pfx("127.0.0.1/32")}, "Prefix.Prefix: 127.0.0.1/32: is in 127.0.0.0/8"},
+		{control.Prefix{VRF: "red", Prefix: pfx("224.0.0.0/4"), Via: control.Via{VNI: red, IP: host}}, "Prefix.Prefix: 224.0.0.0/4: is in"},
+		{control.Prefix{VRF: "red", Prefix: pfx("239.1.0.0/16")}, "Prefix.Prefix: 239.1.0.0/16: is in 224.0.0.0/4"},
+		{control.Prefix{VRF: "red", Prefix: pfx("::1/128")}, "Prefix.Prefix: ::1/128: is in"},
+		{control.Prefix{VRF: "red", Prefix: pfx("ff02::/16")}, "Prefix.Prefix: ff02::/16: is in ff00::/8"},
+		{control.Prefix{VRF: "red\n", Prefix: pfx("10.1.0.0/16")}, `Prefix.VRF: "red\n": must be printable`},
+		{prefix(control.Via{VNI: ipip, VTEP: far, Tunnel: "a\tb"}), `Prefix.Via.Tunnel: "a\tb": must be printable`},
+		{control.MAC{VNI: red, MAC: mac(1), Port: "pipe\n"}, `MAC.Port: "pipe\n": must be printable`},
+		{control.MAC{VNI: red, MAC: mac(1), Group: "\x1b[31m"}, `MAC.Group: "\x1b[31m": must be printable`},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: far, Tunnel: "\x00"}, `MAC.Tunnel: "\x00": must be printable`},
+		{control.Group{VNI: red, Name: "a\nb", VTEP: far}, `Group.Name: "a\nb": must be printable`},
+		{control.Group{VNI: red, Name: "pair", VTEP: far, Tunnel: "\n"}, `Group.Tunnel: "\n": must be printable`},
+		{control.Flood{VNI: red, VTEP: far, Tunnel: "\n"}, `Flood.Tunnel: "\n": must be printable`},
 		{prefix(control.Via{VNI: blue, IP: host}), "Prefix.Via.VNI"},
 		{prefix(control.Via{VNI: red, IP: netip.MustParseAddr("fd00::1")}), "Prefix.Via.IP"},
 		{prefix(control.Via{VNI: red, IP: host, VTEP: far}), "Prefix.Via.IP"},
@@ -126,6 +140,13 @@ func TestRefused(t *testing.T) {
 			t.Errorf("owner %q: %v", owner, err)
 		}
 	}
+	// What contains those networks, or is beside them, is routed.
+	for _, p := range []string{"0.0.0.0/0", "126.0.0.0/7", "128.0.0.0/8", "192.0.0.0/2", "::/0", "::/127", "fe00::/7", "fe80::/10"} {
+		if err := l.Program("bgp", control.Update{Add: rows(control.Prefix{VRF: "red", Prefix: pfx(p)})}); err != nil {
+			t.Error(err)
+		}
+	}
+	l.Forget("bgp")
 	if vrfs := l.gw.VRFs(); len(vrfs) != 1 {
 		t.Errorf("%d VRFs: one was made on the way", len(vrfs))
 	}

@@ -28,7 +28,7 @@ type MAC struct {
 	Port   string         // or the name of the attached port of the host
 	Filter bool           // or nowhere: frames to and from it are dropped
 	Sticky bool           // learning does not move it (RFC 7432, section 15.2), as it never moves a Filter
-	Router bool           // with an IPv6 address: the R flag of its advertisements (RFC 9047)
+	Router bool           // with an IPv6 address: the R flag of its advertisements (RFC 9047); otherwise it has no effect
 }
 
 // A Group says that a VTEP is one of several that lead to the same hosts, for instance of an all-active

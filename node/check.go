@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
@@ -78,6 +79,8 @@ func (k *checker) named(key, name string, first bool) {
 	switch {
 	case name == "":
 		k.Fail(key, nil, "required")
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		k.Want(key, name, "printable characters") // as in rows
 	case !first:
 		k.Fail(key, name, "duplicate")
 	}

@@ -46,3 +46,34 @@ func TestCheckAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Networks that are not routed are no prefixes of routes and blocks.
+func TestCheckPrefixes(t *testing.T) {
+	for key, text := range map[string]string{
+		"vrfs[0].routes[0].prefix":          `{"vrfs": [{"name": "red", "routes": [{"prefix": "%s"}]}]}`,
+		"vrfs[0].pools[0].blocks[0].prefix": `{"vrfs": [{"name": "red", "pools": [{"blocks": [{"prefix": "%s"}]}]}]}`,
+	} {
+		for _, p := range []string{"127.0.0.0/8", "224.0.1.0/24", "::1/128", "ff00::/8"} {
+			if _, err := Parse(fmt.Appendf(nil, text, p)); err == nil || !strings.Contains(err.Error(), ": "+key+": "+p+": is in ") {
+				t.Errorf("%s: %s: %v", key, p, err)
+			}
+		}
+		if _, err := Parse(fmt.Appendf(nil, text, "0.0.0.0/0")); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Names are printable, as in rows.
+func TestCheckNames(t *testing.T) {
+	for key, text := range map[string]string{
+		"vrfs[0].name":     `{"vrfs": [{"name": "a\u000ab"}]}`,
+		"ports[0].name":    `{"ports": [{"name": "a\u000ab", "type": "tap"}]}`,
+		"tunnels[0].name":  `{"tunnels": [{"name": "a\u000ab", "local": "10.0.0.1"}]}`,
+		"policies[0].name": `{"policies": [{"name": "a\u000ab"}]}`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), key+`: "a\nb": must be printable characters`) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

@@ -90,6 +90,8 @@ func (k *checker) vrf(key string, v *VRF) {
 			k.Want(at, p, "an IPv4 prefix in IPv4 notation")
 		case p != p.Masked():
 			k.Fail(at, p, "has host bits set; the network is %v", p.Masked())
+		case hostaddr.Routed(p) != nil:
+			k.Fail(at, p, "%v", hostaddr.Routed(p))
 		case vni != "":
 			k.Fail(at, p, "is the gateway's network in VNI %s", vni)
 		}

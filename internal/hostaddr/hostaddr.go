@@ -3,6 +3,7 @@ package hostaddr
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 )
 
@@ -91,6 +92,22 @@ func In(p netip.Prefix, a netip.Addr) error {
 		return errNetwork
 	case a.Is4() && !p.Contains(a.Next()):
 		return errBroadcast
+	}
+	return nil
+}
+
+// never are the networks that are not routed: of loopback addresses and multicast groups.
+var never = []netip.Prefix{
+	netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// Routed returns why no packet is routed to any address of the network p, or nil. Like [Check], its error follows the
+// prefix and a colon.
+func Routed(p netip.Prefix) error {
+	for _, n := range never {
+		if n.Contains(p.Addr()) && n.Bits() <= p.Bits() {
+			return fmt.Errorf("is in %v, which is not routed; must be a network of hosts", n)
+		}
 	}
 	return nil
 }

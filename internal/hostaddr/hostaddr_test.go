@@ -91,3 +91,16 @@ func TestIn(t *testing.T) {
 		t.Errorf("in no network: %v", err)
 	}
 }
+
+// Networks inside those that are not routed are refused; those that contain them are not.
+func TestRouted(t *testing.T) {
+	for p, want := range map[string]bool{
+		"127.0.0.0/8": false, "127.255.255.255/32": false, "126.0.0.0/7": true, "126.0.0.0/8": true, "128.0.0.0/8": true, "0.0.0.0/0": true,
+		"224.0.0.0/4": false, "239.0.0.0/8": false, "224.0.0.0/3": true, "::1/128": false, "::/127": true, "::/0": true, "ff00::/8": false,
+		"ff02::1/128": false, "fe00::/7": true, "fe80::/10": true,
+	} {
+		if err := hostaddr.Routed(netip.MustParsePrefix(p)); (err == nil) != want {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}
