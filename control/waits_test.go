@@ -2,6 +2,9 @@ package control_test
 
 import (
 	"errors"
+	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -73,4 +76,55 @@ func TestRowsThatWait(t *testing.T) {
 	if got := l.MAC(l3vni, mac(9)); got != "" {
 		t.Errorf("a router without an interface at %q", got)
 	}
+}
+
+// A next hop that is our own, or on no network of the interface, is refused; with Loose it waits until the addresses of the
+// interface change, and again when they change back.
+func TestNextHopsThatWait(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	route := func(prefix, via string) control.Prefix {
+		return control.Prefix{VRF: "red", Prefix: pfx(prefix), Via: control.Via{VNI: red, IP: netip.MustParseAddr(via)}}
+	}
+	own, far, near, host := route("10.1.0.0/16", "192.168.7.254"), route("10.2.0.0/16", "192.168.8.1"), route("10.3.0.0/16", "192.168.7.1"), route("192.168.9.9/32", "192.168.9.9")
+	list := control.Refused(l.Program("bgp", control.Update{Add: rows(own, far, near, host)}))
+	if len(list) != 2 || list[0].Row != own || list[1].Row != far ||
+		!strings.Contains(list[0].Error(), "IP: 192.168.7.254: is an address of the interface itself; must be") ||
+		!strings.Contains(list[1].Error(), "IP: 192.168.8.1: is in none of the networks of the interface; must be in one of [192.168.7.254/24]") {
+		t.Fatalf("refused %v", list)
+	}
+	l.program("bgp", control.Update{Add: rows(own, far, near, host), Loose: true})
+	want := func(what string, waits ...control.Row) {
+		t.Helper()
+		var got []control.Row
+		for r, err := range l.Waiting("bgp") {
+			if !strings.Contains(err.Error(), "IP: ") {
+				t.Errorf("%s: %v: %v", what, r, err)
+			}
+			got = append(got, r)
+		}
+		if !slices.Equal(got, waits) {
+			t.Errorf("%s: %v wait, want %v", what, got, waits)
+		}
+		if n := len(l.gw.VRF("red").Routes()); n != 4-len(waits) {
+			t.Errorf("%s: %d routes", what, n)
+		}
+	}
+	want("at first", own, far)
+	readdress := func(addr string) {
+		i := l.gw.VRF("red").Interface(red)
+		cfg := i.Config()
+		l.must(i.Close())
+		cfg.Addresses = []netip.Prefix{pfx(addr)}
+		_, err := l.gw.VRF("red").NewInterface(&cfg)
+		l.must(err)
+		l.Reapply()
+	}
+	readdress("192.168.8.254/24")
+	want("another network", own, near)
+	readdress("192.168.7.253/16")
+	want("a wider one")
+	readdress("192.168.7.1/24")
+	want("another's address", far, near)
+	readdress("192.168.7.254/24")
+	want("at last", own, far)
 }

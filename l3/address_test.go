@@ -46,7 +46,7 @@ func TestGatewayAddresses(t *testing.T) {
 	})
 	check.OK(t, err)
 	for s, ok := range map[string]bool{
-		"10.0.0.2": true, "10.9.0.255": true, "10.0.0.255": false, "10.0.0.0": false, "255.255.255.255": false, "0.0.0.1": false, "224.0.0.1": false, "127.0.0.1": false,
+		"10.0.0.2": true, "10.0.0.254": true, "10.0.0.255": false, "10.0.0.0": false, "255.255.255.255": false, "0.0.0.1": false, "224.0.0.1": false, "127.0.0.1": false,
 		"fd00::2": true, "fd00::": false, "ff02::1": false, "::": false, "::1": false, "fe80::1": true,
 	} {
 		ip := netip.MustParseAddr(s)

@@ -132,7 +132,7 @@ func (v *VRF) SetDown(h NextHop, down bool) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.check(h, h.IP.Is4()); err != nil {
+	if err := v.check(h, netip.PrefixFrom(h.IP, h.IP.BitLen())); err != nil {
 		return fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
 	if !down {

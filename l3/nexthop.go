@@ -2,12 +2,14 @@ package l3
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -151,8 +153,8 @@ func (v *VRF) NextHops() map[NextHop]bool {
 	return all
 }
 
-// check returns what is wrong with a next hop. v.mu is held.
-func (v *VRF) check(h NextHop, is4 bool) error {
+// check returns what is wrong with a next hop of a route to a prefix. v.mu is held.
+func (v *VRF) check(h NextHop, to netip.Prefix) error {
 	switch {
 	case h.Interface == nil || v.interfaces[h.Interface.cfg.VNI] != h.Interface:
 		return errNoInterface
@@ -170,26 +172,45 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 			return fmt.Errorf("next hop %v: MAC: must be the MAC of one host", h)
 		}
 		return nil
-	case !h.IP.IsValid() || h.IP.Is4() != is4:
+	case !h.IP.IsValid() || h.IP.Is4() != to.Addr().Is4():
 		return fmt.Errorf("next hop %v: IP: an address of the family of the prefix is required", h)
 	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: Interface: has no Neighbours to resolve IP", h)
 	}
-	if err := CheckNextHop(h.Interface.cfg.Addresses, h.IP); err != nil {
+	if err := h.Interface.cfg.CheckNextHop(to, h.IP); err != nil {
 		return fmt.Errorf("next hop %v: IP: %v: %w", h, h.IP, err)
 	}
 	return nil
 }
 
-// CheckNextHop returns why ip cannot be a next hop on an interface with addrs.
-func CheckNextHop(addrs []netip.Prefix, ip netip.Addr) error {
-	for _, p := range addrs {
+// CheckNextHop returns why ip cannot be the next hop of a route to a prefix on an interface with these settings. It must be
+// the address of another host in a network of the interface; as in "ip route" without onlink, packets would have nowhere to
+// go. But it may be anywhere if it is link-local, if the prefix is the host itself, or if the interface has no networks of
+// its family, only single addresses.
+func (c *InterfaceConfig) CheckNextHop(to netip.Prefix, ip netip.Addr) error {
+	inside, networks := false, 0
+	for _, p := range c.Addresses {
 		if err := hostIn(p, ip); err != nil {
 			return err
 		}
+		if p.Addr() == ip {
+			return errOwnAddress
+		}
+		if p.Addr().Is4() == ip.Is4() && !p.IsSingleIP() && !(p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()) {
+			inside = inside || p.Contains(ip)
+			networks++
+		}
 	}
-	return nil
+	switch {
+	case ip == arp.LinkLocal(c.MAC) || !c.VTEPMAC.IsZero() && ip == arp.LinkLocal(c.VTEPMAC):
+		return errOwnAddress
+	case inside || networks == 0 || ip.Is6() && ip.IsLinkLocalUnicast() || to.IsSingleIP() && to.Addr() == ip:
+		return nil
+	}
+	return fmt.Errorf("is in none of the networks of the interface; must be in one of %v", c.Addresses)
 }
+
+var errOwnAddress = errors.New("is an address of the interface itself; must be the address of another host")
 
 // nextHopSeed returns the seed of a next hop, which does not depend on the others.
 func (g *Gateway) nextHopSeed(h NextHop) uint64 {

@@ -97,7 +97,7 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 		return nil, ErrBuiltIn
 	}
 	for _, h := range r.Via {
-		if err := v.check(h, r.Prefix.Addr().Is4()); err != nil {
+		if err := v.check(h, r.Prefix); err != nil {
 			return nil, err
 		}
 	}

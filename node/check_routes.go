@@ -192,7 +192,7 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
 		k.Fail(key+".ip", nil, "an address of the family of %v is required", to)
 	default:
-		if err := l3.CheckNextHop(g.Gateway.Addresses, h.IP); err != nil {
+		if err := g.Gateway.CheckNextHop(to, h.IP); err != nil {
 			k.Fail(key+".ip", h.IP, "%v", err)
 		}
 	}
