@@ -9,6 +9,10 @@ import (
 // a key has now, and Flush passes the differences to a [Programmer] in one Update. Several keys may have the same row,
 // which stays as long as any of them has it; of different rows that replace each other, the one set last counts.
 //
+// An owner has one Ledger, and no other caller of Program: each Update is a difference to what the Ledger itself flushed, so
+// a second one would remove rows that the first still has, and all of them in a snapshot. Programs that do not know of each
+// other take different owners.
+//
 // The zero value is empty. A Ledger is not safe for concurrent use.
 type Ledger[K comparable] struct {
 	Loose bool // of its Updates

@@ -45,6 +45,7 @@ type Plane struct {
 	gaveIP  map[ipKey]bool
 	stats   Stats
 
+	reserved map[string]bool
 	refusals map[string][]Refusal // by owner
 	watchers map[*func(owner string, add, del []Row)]struct{}
 }
@@ -69,13 +70,21 @@ func New(cfg *Config) (*Plane, error) {
 	c := *cfg
 	c.Owners, c.Static = slices.Clone(c.Owners), slices.Clone(c.Static)
 	for i, o := range c.Owners {
+		if err := checkOwner(fmt.Sprintf("Config.Owners[%d]", i), o); err != nil {
+			return nil, fmt.Errorf("control: %w", err)
+		}
 		if slices.Contains(c.Owners[:i], o) {
 			return nil, fmt.Errorf("control: Config.Owners: %q: duplicate", o)
 		}
 	}
+	for i, o := range c.Static {
+		if err := checkOwner(fmt.Sprintf("Config.Static[%d]", i), o); err != nil {
+			return nil, fmt.Errorf("control: %w", err)
+		}
+	}
 	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
 		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{},
-		refusals: map[string][]Refusal{}, watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
+		reserved: map[string]bool{}, refusals: map[string][]Refusal{}, watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
@@ -83,12 +92,44 @@ func New(cfg *Config) (*Plane, error) {
 func (p *Plane) Program(name string, u Update) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if name == "" {
-		return errors.New("control: Program: owner: a name is required")
-	}
-	if err := checkName("owner", name); err != nil {
+	if err := checkOwner("owner", name); err != nil {
 		return fmt.Errorf("control: Program: %w", err)
 	}
+	if p.reserved[name] {
+		return fmt.Errorf("control: Program: owner: %q: is reserved; must be another name", name)
+	}
+	return p.program(name, u)
+}
+
+// Reserve gives an owner to the caller alone, and returns what changes its rows. Program refuses the owner from then on, and
+// Forget leaves it as it is. Nobody else can reserve it.
+func (p *Plane) Reserve(owner string) (program func(Update) error, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := checkOwner("owner", owner); err != nil {
+		return nil, fmt.Errorf("control: Reserve: %w", err)
+	}
+	if p.reserved[owner] {
+		return nil, fmt.Errorf("control: Reserve: owner: %q: is reserved; must be another name", owner)
+	}
+	p.reserved[owner] = true
+	return func(u Update) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.program(owner, u)
+	}, nil
+}
+
+// checkOwner checks the name of an owner, which must be there.
+func checkOwner(field, name string) error {
+	if name == "" {
+		return fmt.Errorf("%s: a name is required", field)
+	}
+	return checkName(field, name)
+}
+
+// program is Program for an owner that was checked. p.mu is held.
+func (p *Plane) program(name string, u Update) error {
 	t := p.begin()
 	t.loose = u.Loose
 	o := p.owner(name)
@@ -128,10 +169,10 @@ func (p *Plane) owner(name string) *owner {
 
 // Forget removes all rows of an owner.
 func (p *Plane) Forget(owner string) {
-	if owner != "" {
-		p.Program(owner, Update{Snapshot: true}) // cannot fail, since no row is new
-		p.mu.Lock()
-		defer p.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if checkOwner("owner", owner) == nil && !p.reserved[owner] {
+		p.program(owner, Update{Snapshot: true}) // cannot fail, since no row is new
 		delete(p.refusals, owner)
 	}
 }

@@ -27,6 +27,8 @@ func TestConfig(t *testing.T) {
 		{nil, "control: Config.Switch"},
 		{&control.Config{}, "control: Config.Switch"},
 		{&control.Config{Switch: sw, Owners: []string{"a", "b", "a"}}, "control: Config.Owners"},
+		{&control.Config{Switch: sw, Owners: []string{"a", ""}}, "control: Config.Owners[1]: a name is required"},
+		{&control.Config{Switch: sw, Static: []string{"a\n"}}, `control: Config.Static[0]: "a\n": must be printable`},
 		{&control.Config{Switch: sw}, ""},
 	} {
 		if _, err := control.New(c.cfg); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
@@ -257,5 +259,32 @@ func TestRoutesByHand(t *testing.T) {
 	l.Forget("bgp") // and finds what somebody has put in their places
 	if n := len(vrf.Routes()); n != 4 {
 		t.Errorf("%d routes, want the four set by hand", n)
+	}
+}
+
+// The rows of an owner that is reserved change by what Reserve has returned alone.
+func TestReserve(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	l.add("config", control.Flood{VNI: red, VTEP: at(2)})
+	program, err := l.Reserve("config")
+	l.must(err)
+	l.must(program(control.Update{Add: rows(control.Flood{VNI: red, VTEP: at(3)})}))
+	const want = `owner: "config": is reserved; must be another name`
+	if err := l.Program("config", control.Update{Snapshot: true}); err == nil || err.Error() != "control: Program: "+want {
+		t.Error(err)
+	}
+	l.Forget("config")
+	if _, err := l.Reserve("config"); err == nil || err.Error() != "control: Reserve: "+want {
+		t.Error(err)
+	}
+	if _, err := l.Reserve(""); err == nil || err.Error() != "control: Reserve: owner: a name is required" {
+		t.Error(err)
+	}
+	if n := len(l.Flood(red)); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	l.must(program(control.Update{Snapshot: true}))
+	if !l.Empty() {
+		t.Error("something is left")
 	}
 }

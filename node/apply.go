@@ -135,7 +135,7 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	list := rows(cfg)
 	lacks := slices.ContainsFunc(list, func(r control.Row) bool { return n.lacksPort(wanted, r) })
 	if n.take(a, "", "rows", func() error {
-		return n.plane.Program(Owner, control.Update{Snapshot: true, Loose: lacks, Add: list})
+		return n.program(control.Update{Snapshot: true, Loose: lacks, Add: list})
 	}) {
 		return
 	}

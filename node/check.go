@@ -79,11 +79,16 @@ func (k *checker) named(key, name string, first bool) {
 	switch {
 	case name == "":
 		k.Fail(key, nil, "required")
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		k.Want(key, name, "printable characters") // as in rows
+	case !printable(name):
+		k.Want(key, name, "printable characters")
 	case !first:
 		k.Fail(key, name, "duplicate")
 	}
+}
+
+// printable reports whether a name can be shown in a line of text. It is what package control asks of names in rows.
+func printable(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 // claim returns the owner of something that must be unique. Without an owner, who becomes the owner.

@@ -41,6 +41,7 @@ type Node struct {
 	sw      *vswitch.Switch
 	gateway *l3.Gateway
 	plane   *control.Plane
+	program func(control.Update) error // changes the rows of the configuration
 	capture *capture.Capture
 	log     *slog.Logger
 	prober  *prober
@@ -74,6 +75,14 @@ func New(o *Options) (*Node, error) {
 	if o == nil {
 		o = new(Options)
 	}
+	for i, name := range o.Owners {
+		switch {
+		case name == "" || name == Owner || !printable(name):
+			return nil, fmt.Errorf("node: Options.Owners[%d]: %q: must be the name of a control plane, in printable characters", i, name)
+		case slices.Contains(o.Owners[:i], name):
+			return nil, fmt.Errorf("node: Options.Owners[%d]: %q: duplicate", i, name)
+		}
+	}
 	n := &Node{
 		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, left: map[string][]port.Address{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
@@ -98,6 +107,10 @@ func New(o *Options) (*Node, error) {
 		Switch: n.sw, Gateway: n.gateway, Neighbours: n.neighbours, First: n.firstTunnel,
 		Owners: slices.Concat([]string{Owner}, o.Owners), Static: []string{Owner},
 	})
+	if err != nil {
+		return nil, err
+	}
+	n.program, err = n.plane.Reserve(Owner)
 	return n, err
 }
 
