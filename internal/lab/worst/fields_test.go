@@ -51,7 +51,7 @@ bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
-cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut
+control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.PathMTU.count
