@@ -135,16 +135,38 @@ func vtepTable(text []byte) ([][]string, error) {
 
 func portTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS", func(p api.Port) [][]string {
-		var vnis []string
-		for _, m := range p.Members {
-			v := fmt.Sprint(m.VNI)
-			if m.Tag != 0 && m.Tag != uint32(m.VNI) {
-				v += fmt.Sprintf("(vlan %d)", m.Tag)
-			}
-			vnis = append(vnis, v)
-		}
-		return [][]string{row(p.Name, p.Type, p.MTU, strings.Join(vnis, ","), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
+		return [][]string{row(p.Name, p.Type, p.MTU, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
 	})
+}
+
+// segments lists the VNIs of members as ranges such as 100-110,200(vlan 5). VLANs that count up with the VNIs are a range, too.
+func segments(members []api.Member) string {
+	tagged := func(m api.Member) bool { return m.Tag != 0 && m.Tag != uint32(m.VNI) }
+	follows := func(a, b api.Member) bool {
+		return b.VNI == a.VNI+1 && tagged(a) == tagged(b) && (!tagged(a) || b.Tag == a.Tag+1)
+	}
+	members = slices.SortedFunc(slices.Values(members), func(a, b api.Member) int { return cmp.Compare(a.VNI, b.VNI) })
+	var list []string
+	for len(members) > 0 {
+		n := 1
+		for n < len(members) && follows(members[n-1], members[n]) {
+			n++
+		}
+		first, last := members[0], members[n-1]
+		text := span(uint32(first.VNI), uint32(last.VNI))
+		if tagged(first) {
+			text += fmt.Sprintf("(vlan %s)", span(first.Tag, last.Tag))
+		}
+		list, members = append(list, text), members[n:]
+	}
+	return strings.Join(list, ",")
+}
+
+func span(first, last uint32) string {
+	if first == last {
+		return fmt.Sprint(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
 }
 
 func sum(m map[string]uint64) (n uint64) {

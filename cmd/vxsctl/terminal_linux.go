@@ -16,6 +16,19 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
+// sizeOf returns the columns and lines of a terminal, 0 if they are unknown.
+func sizeOf(w io.Writer) (cols, lines int) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, 0
+	}
+	size, err := control(f, func(fd int) (*unix.Winsize, error) { return unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) })
+	if err != nil {
+		return 0, 0
+	}
+	return int(size.Col), int(size.Row)
+}
+
 // keyboard turns off line buffering and echo. It returns a function that restores them.
 func keyboard(in *os.File) (restore func()) {
 	if in == nil {

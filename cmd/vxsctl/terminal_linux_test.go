@@ -91,7 +91,7 @@ func TestTopOnTerminal(t *testing.T) {
 	}
 	near.Close()
 	reads.Wait()
-	if got := text(); !strings.Contains(got, "tap0  tap   0") || !strings.HasSuffix(got, "\x1b[?25h") {
+	if got := text(); !strings.Contains(got, "  1 idle") || !strings.HasSuffix(got, "\x1b[?25h") {
 		t.Errorf("%q", got)
 	}
 }

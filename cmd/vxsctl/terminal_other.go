@@ -18,3 +18,5 @@ func isTerminal(w io.Writer) bool {
 
 // keyboard does nothing: q takes effect with Enter.
 func keyboard(*os.File) (restore func()) { return func() {} }
+
+func sizeOf(io.Writer) (cols, lines int) { return 0, 0 }
