@@ -58,4 +58,6 @@ type Change struct {
 	MAC string    `json:"mac"`
 	Dst string    `json:"dst,omitempty"` // address of the peer with the MAC
 	Dev string    `json:"dev,omitempty"` // or name of the port with the MAC
+
+	Tunnel string `json:"tunnel,omitempty"` // with Dst, if the segment has several for the family of Dst
 }

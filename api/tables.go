@@ -16,6 +16,7 @@ type FDBEntry struct {
 	MAC    string    `json:"mac"`
 	Dest   string    `json:"dest"`
 	Dev    string    `json:"dev"`             // name of the port or tunnel; "" for a filter
+	VLAN   uint32    `json:"vlan,omitempty"`  // of the port in this segment; 0 = untagged
 	Origin string    `json:"origin"`          // learned, static, control
 	Proto  string    `json:"proto,omitempty"` // owner of the row that is there: config, vxsctl or a control plane
 	Age    float64   `json:"age"`             // seconds since it was last seen, or since the node started

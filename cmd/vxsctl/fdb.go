@@ -22,16 +22,18 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 	}
 	c := api.Change{Op: op, MAC: w.rest[0]}
 	w.rest = w.rest[1:]
-	keys, err := w.keys("dst", "dev", "vni")
+	keys, err := w.keys("dst", "dev", "vni", "tunnel")
 	if err != nil {
 		return err
 	}
-	c.Dst, c.Dev = keys["dst"], keys["dev"]
+	c.Dst, c.Dev, c.Tunnel = keys["dst"], keys["dev"], keys["tunnel"]
 	switch {
 	case keys["vni"] == "":
 		return w.wrong("%s: requires vni, %s", op, values["vni"])
 	case c.Dst != "" && c.Dev != "":
 		return w.wrong("%s: takes either dst or dev", op)
+	case c.Tunnel != "" && c.Dst == "":
+		return w.wrong("%s: tunnel requires dst ADDR", op)
 	case c.Dst == "" && c.Dev == "" && op != api.Del:
 		return w.wrong("%s: requires dst ADDR or dev PORT", op)
 	}

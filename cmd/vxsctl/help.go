@@ -29,6 +29,7 @@ Change:
   fdb replace MAC ...               add or replace an entry
   fdb del MAC vni N                 delete an entry
   fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  With several tunnels in the segment, the peer is one of that with the family of dst; if two have it, add "tunnel NAME".
   config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
   config apply FILE|-               replace the configuration until the next reload, and show what has changed
   reload                            make the node read its file again

@@ -144,16 +144,16 @@ func TestTables(t *testing.T) {
 	f := newFake(t)
 	for _, c := range []struct{ words, asked, answer, want string }{
 		{"fdb", "GET /v1/fdb", `[{"vni":100,"mac":"02:00:00:00:00:01","dest":"10.0.0.2:4789","dev":"vx","origin":"learned","age":3},
-			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","origin":"control","proto":"evpn","age":9,"flags":["sticky"]}]`,
-			"VNI  MAC                DEST           DEV   ORIGIN   PROTO  AGE  FLAGS\n" +
-				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    learned  -      3s   -\n" +
-				"7    02:00:00:00:00:02  tap0           tap0  control  evpn   -    sticky\n"},
+			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","vlan":5,"origin":"control","proto":"evpn","age":9,"flags":["sticky"]}]`,
+			"VNI  MAC                DEST           DEV   VLAN  ORIGIN   PROTO  AGE  FLAGS\n" +
+				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    -     learned  -      3s   -\n" +
+				"7    02:00:00:00:00:02  tap0           tap0  5     control  evpn   -    sticky\n"},
 		{"fdb vni 9", "GET /v1/fdb?vni=9", `[{"vni":9,"mac":"02:00:00:00:00:01","dest":"filter","dev":"","origin":"static","age":3,"flags":["filter"]},
 			{"vni":9,"mac":"02:00:00:00:00:02","dest":"group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7","dev":"vx","origin":"static","age":9}]`,
-			"VNI  MAC                DEST                                         DEV  ORIGIN  PROTO  AGE  FLAGS\n" +
-				"9    02:00:00:00:00:01  filter                                       -    static  -      -    filter\n" +
-				"9    02:00:00:00:00:02  group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7  vx   static  -      -    -\n"},
-		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  ORIGIN  PROTO  AGE  FLAGS\n"},
+			"VNI  MAC                DEST                                         DEV  VLAN  ORIGIN  PROTO  AGE  FLAGS\n" +
+				"9    02:00:00:00:00:01  filter                                       -    -     static  -      -    filter\n" +
+				"9    02:00:00:00:00:02  group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7  vx   -     static  -      -    -\n"},
+		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  VLAN  ORIGIN  PROTO  AGE  FLAGS\n"},
 		{"neigh vni 7", "GET /v1/neigh?vni=7", `[{"vni":7,"ip":"10.0.0.9","mac":"02:00:00:00:00:01","origin":"snooped","state":"reachable","age":2}]`,
 			"VNI  ADDRESS   MAC                ORIGIN   PROTO  STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  -      reachable  2s\n"},
 		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01"]},

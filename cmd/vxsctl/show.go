@@ -75,12 +75,16 @@ func row(cells ...any) []string {
 func age(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) + "s" }
 
 func fdbTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VNI MAC DEST DEV ORIGIN PROTO AGE FLAGS", func(e api.FDBEntry) [][]string {
+	return rowsOf(text, "VNI MAC DEST DEV VLAN ORIGIN PROTO AGE FLAGS", func(e api.FDBEntry) [][]string {
 		old := age(e.Age)
 		if e.Origin != "learned" {
 			old = "-"
 		}
-		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
+		vlan := ""
+		if e.VLAN != 0 {
+			vlan = fmt.Sprint(e.VLAN)
+		}
+		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, vlan, e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
 	})
 }
 

@@ -64,8 +64,9 @@ func (w *words) wrong(format string, args ...any) error {
 // values describes the values of keys.
 var values = map[string]string{
 	"vni": "0 to 16777215", "dev": "the name of a port", "vrf": "the name of a VRF",
-	"proto": "config, vxsctl or the name of a control plane",
-	"dst":   "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
+	"tunnel": "the name of a tunnel of the segment",
+	"proto":  "config, vxsctl or the name of a control plane",
+	"dst":    "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
 	"-interval": "a duration of at least 100ms such as 1s",
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/control"
@@ -25,6 +26,8 @@ type change struct {
 	mac frame.MAC
 	dst netip.Addr
 	dev string
+
+	tunnel string // "" if the segment has only one
 }
 
 func (s *server) postFDB(w http.ResponseWriter, r *http.Request) error {
@@ -72,6 +75,8 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 	switch to := x.Dst != "" || x.Dev != ""; {
 	case x.Dst != "" && x.Dev != "":
 		return bad("takes either dst or dev")
+	case x.Tunnel != "" && x.Dst == "":
+		return bad("tunnel: requires dst")
 	case !to && (x.Op != api.Del || c.mac.IsZero()):
 		return bad("%s: requires dst or dev", x.Op)
 	case c.mac.IsZero() && !c.dst.IsValid():
@@ -86,21 +91,41 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 			continue
 		}
 		c.vsi = v
-		tunnels := 0
-		for range floodsOf(v) {
-			tunnels++
-		}
-		if tunnels > 1 && c.dst.IsValid() {
-			return c, wrong(http.StatusConflict, "vni %d has several tunnels: change the file", x.VNI)
-		}
-		return c, nil
+		c.tunnel, err = tunnelFor(v, c.dst, x.Tunnel)
+		return c, err
 	}
 	return c, wrong(http.StatusNotFound, "vni %d: no such segment", x.VNI)
 }
 
+// tunnelFor returns the tunnel of a segment to a peer: the one with a name, or the only one with the family of the address.
+// It returns "" if the segment has no other.
+func tunnelFor(vsi *vswitch.VSI, dst netip.Addr, name string) (string, error) {
+	var names, fit []string
+	for a := range floodsOf(vsi) {
+		v := a.Port().(*vtep.VTEP)
+		names = append(names, v.Name())
+		if slices.ContainsFunc(v.Local(), func(l netip.Addr) bool { return l.Is4() == dst.Is4() }) {
+			fit = append(fit, v.Name())
+		}
+	}
+	switch {
+	case name != "" && !slices.Contains(names, name):
+		return "", wrong(http.StatusNotFound, "tunnel %q: vni %d has no such tunnel", name, vsi.VNI())
+	case len(names) < 2 || !dst.IsValid():
+		return "", nil
+	case name != "":
+		return name, nil
+	case len(fit) == 0:
+		return "", wrong(http.StatusConflict, "dst %v: no tunnel of vni %d has an address of this family", dst, vsi.VNI())
+	case len(fit) > 1:
+		return "", wrong(http.StatusConflict, "dst %v: vni %d has several tunnels for this family; tunnel must be one of %s", dst, vsi.VNI(), strings.Join(fit, ", "))
+	}
+	return fit[0], nil
+}
+
 // changeFlood adds a peer to a flood list, or removes one that the socket added.
 func (s *server) changeFlood(c change) error {
-	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0)}
+	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0), Tunnel: c.tunnel}
 	own := s.own(row)
 	there, any := s.floods(c)
 	switch {
@@ -120,7 +145,10 @@ func (s *server) changeFlood(c change) error {
 
 // floods reports whether a flood list has a peer, and whether it has any.
 func (s *server) floods(c change) (there, any bool) {
-	for _, list := range floodsOf(c.vsi) {
+	for a, list := range floodsOf(c.vsi) {
+		if c.tunnel != "" && c.tunnel != a.Port().(*vtep.VTEP).Name() {
+			continue
+		}
 		return slices.ContainsFunc(list, func(p vtep.FloodPeer) bool { return p.Addr.Addr() == c.dst }), len(list) > 0
 	}
 	return false, false
@@ -141,7 +169,7 @@ func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []vtep.FloodPeer]
 func (s *server) changeMAC(c change) error {
 	row := control.MAC{VNI: c.vsi.VNI(), MAC: c.mac, Port: c.dev, Sticky: true}
 	if c.dst.IsValid() {
-		row.VTEP = netip.AddrPortFrom(c.dst, 0)
+		row.VTEP, row.Tunnel = netip.AddrPortFrom(c.dst, 0), c.tunnel
 	}
 	own := s.own(control.MAC{VNI: row.VNI, MAC: row.MAC})
 	e, there := c.vsi.FDB().Get(c.mac)

@@ -18,6 +18,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // list sends a list without keeping it in memory.
@@ -77,10 +78,16 @@ func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.F
 			if !only(v.VNI()) {
 				continue
 			}
+			vlans := map[uint16]uint32{}
+			for _, a := range v.Attachments() {
+				if _, tunnel := a.Port().(*vtep.VTEP); !tunnel {
+					vlans[a.Dest(0).Port()] = a.Tag()
+				}
+			}
 			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
 			for _, e := range list {
 				x := api.FDBEntry{
-					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), VLAN: vlans[e.Dest.Port()],
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
 				if e.Dest == frame.Filter {

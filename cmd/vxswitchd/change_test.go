@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/api"
+)
+
+// In a segment with a tunnel for each family, the address of a peer says which one it is of. With two of a family, a name does.
+func TestChangePicksTunnel(t *testing.T) {
+	r := begin(t, fmt.Sprintf(`{
+  "tunnels": [{"name": "four", "local": "127.0.0.1", "port": %d}, {"name": "six", "local": "::1", "port": %d}, {"name": "other", "local": "127.0.0.2", "port": %d}],
+  "segments": [
+    {"vni": 10, "tunnels": [{"tunnel": "four"}, {"tunnel": "six"}]},
+    {"vni": 20, "tunnels": [{"tunnel": "four"}, {"tunnel": "other"}]}
+  ],
+  "control": {"socket": "SOCKET"}
+}`, freePort(t), freePort(t), freePort(t)))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	zero := "00:00:00:00:00:00"
+	for _, x := range []struct {
+		change api.Change
+		want   string // in an error
+	}{
+		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, ""},
+		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, "already in the flood list"},
+		{api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}, ""},
+		{api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9", Tunnel: "other"}, `tunnel "other": vni 10 has no such tunnel`},
+		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9"}, "several tunnels for this family; tunnel must be one of four, other"},
+		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "2001:db8::9"}, "no tunnel of vni 20 has an address of this family"},
+		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "other"}, ""},
+		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
+		{api.Change{Op: api.Del, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
+		{api.Change{Op: api.Add, VNI: 20, MAC: "02:00:00:00:00:05", Dst: "127.0.0.9", Tunnel: "other"}, ""},
+		{api.Change{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04", Tunnel: "four"}, "tunnel: requires dst"},
+		{api.Change{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04"}, ""},
+	} {
+		err := c.Change(ctx, x.change)
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
+			t.Errorf("%+v: %v, want %q", x.change, err, x.want)
+		}
+	}
+	floods, err := c.Floods(ctx)
+	must(t, err)
+	var got []string
+	for _, f := range floods {
+		for _, p := range f.Peers {
+			got = append(got, fmt.Sprintf("%d %s %s", f.VNI, f.Tunnel, p[:strings.LastIndex(p, ":")]))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"10 four 127.0.0.9", "20 other 127.0.0.9"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	entries, err := c.FDB(ctx, nil)
+	must(t, err)
+	if len(entries) != 1 || entries[0].Dev != "other" || entries[0].VLAN != 0 {
+		t.Errorf("%+v", entries)
+	}
+}
