@@ -54,7 +54,7 @@ func TestTwoNodes(t *testing.T) {
 	monitor.Want("mac-learned vni 100 mac " + near + " dest tap0")
 	monitor.Want("mac-learned vni 100 mac " + far + " dest 10.0.0.2:4789")
 	for words, want := range map[string]string{
-		"fdb show dev tap0": "100 +" + near + " +tap0 +tap0 +learned +- +[0-9]+s",
+		"fdb show dev tap0": "100 +" + near + " +tap0 +tap0 +- +learned +- +[0-9]+s",
 		"vtep":              `vx +vxlan +10\.0\.0\.1:4789 +10\.0\.0\.2:4789 +listed +1464 +[1-9]\d* +[1-9]`,
 		"port":              `tap0 +tap +1464 +100 +[1-9]`,
 		"flood":             `100 +vx +10\.0\.0\.2:4789`,
@@ -209,7 +209,8 @@ func TestWatching(t *testing.T) {
 	})
 	top := p.a.watch("top -interval 200ms")
 	fake.Until(t, "top", func() bool {
-		return regexp.MustCompile(`(?s)tap0 +tap +\d.*tap0 +rx +unknown-vlan +0 +1\n`).MatchString(top.Output())
+		p.ga.Inject("eth0", []byte(tagged))
+		return regexp.MustCompile(`(?s)tap0 +tap +\d.*tap0 +rx +unknown-vlan +\d+ +\d+\n`).MatchString(top.Output())
 	})
 	top.Signal(syscall.SIGINT)
 	if err := top.Wait(); err != nil {
