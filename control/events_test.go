@@ -330,20 +330,17 @@ func (w *world) changeGateway(v *vswitch.VSI) {
 	w.must(v.Configure(cfg))
 }
 
-// attachments returns the attachments of v once those whose port was closed before are gone.
-func (w *world) attachments(v *vswitch.VSI) []*vswitch.Attachment {
-	synctest.Wait()
-	return v.Attachments()
-}
-
 // detach ends one attachment of v if it has at least that many.
 func (w *world) detach(v *vswitch.VSI, least int) {
-	if list := w.attachments(v); len(list) >= least {
+	if list := v.Attachments(); len(list) >= least {
 		w.must(list[w.r.IntN(len(list))].Detach())
 	}
 }
 
+// attach attaches a port to v, perhaps one that was closed before: it returns once the switch has removed such a port,
+// because no worker has heard a host on it.
 func (w *world) attach(v *vswitch.VSI) {
+	defer synctest.Wait()
 	if w.r.IntN(3) == 0 {
 		_, err := v.AttachWith(w.vtep, uint32(v.VNI()), &vswitch.AttachConfig{KeepOpen: true})
 		if !errors.Is(err, vswitch.ErrTagTaken) {
