@@ -4,7 +4,9 @@ package frame
 // that the frame was not dropped.
 type Reason uint8
 
-// Reasons. [Reason.String] returns the names in statistics.
+//go:generate go run ../internal/drops ..
+
+// Reasons. [Reason.String] returns the names in statistics. docs/drops.md has these comments, and what to do about each.
 const (
 	NotDropped        Reason = iota
 	Short                    // shorter than its headers
