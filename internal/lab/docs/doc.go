@@ -14,6 +14,8 @@
 // In an output "..." stands for anything, and MACs, times and durations for any other.
 // What a page prints may come in any order, and with more beside it.
 //
+// The host "vm" is a guest that a block with QEMU's command line starts: its disk is the lab's, its network card the page's.
+//
 // The package's own tests find all pages. Each is run by itself: its hosts, "here" and
 // "there" or those that it names, have 10.0.0.1 and 10.0.0.2 on eth0, a repository as
 // cloned, and nothing in /run. What is not run is in a list, with the reason.

@@ -51,7 +51,7 @@ func (p *page) commands() (n int) {
 func (p *page) run(t *testing.T) {
 	var names []string
 	for _, b := range p.blocks {
-		if host := cmp.Or(b.Arg, "here"); p.reason(b) < 0 && b.Lang == "sh" && !slices.Contains(names, host) {
+		if host := cmp.Or(b.Arg, "here"); p.reason(b) < 0 && b.Lang == "sh" && host != "vm" && !slices.Contains(names, host) {
 			names = append(names, host)
 		}
 	}
@@ -61,7 +61,7 @@ func (p *page) run(t *testing.T) {
 	n := netns.New(t)
 	a, b := n.Host(names[0]), n.Host(names[1])
 	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-	shells := map[string]*shell{names[0]: newShell(t, a), names[1]: newShell(t, b)}
+	shells := map[string]runner{names[0]: newShell(t, a), names[1]: newShell(t, b)}
 
 	last, skipped := names[0], false // of the last commands
 	for _, b := range p.blocks {
@@ -73,6 +73,10 @@ func (p *page) run(t *testing.T) {
 				continue
 			}
 			last = cmp.Or(b.Arg, "here")
+			if strings.HasPrefix(b.Text, "qemu-") {
+				shells["vm"] = newGuest(t, a, b.Text)
+				continue
+			}
 			shells[last].run(where, b.Text)
 		case "console":
 			if no {
@@ -114,6 +118,12 @@ while read -r block; do
 	printf '\nend of %s\n' "$block"
 done <"$blocks"
 `
+
+// A runner does the commands of a page, and waits for what they print.
+type runner interface {
+	run(where, code string)
+	want(where, output string)
+}
 
 // A shell of a host, with namespaces of its own for mounts and processes: when it ends, all
 // that it has started does.

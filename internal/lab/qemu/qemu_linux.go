@@ -30,6 +30,9 @@ type Config struct {
 	// joined to the TAP by a bridge of its own, and is then of no use to the host itself.
 	// "" = a TAP with a name of its own.
 	Link string
+	// Card is the network card of a test that makes the TAP itself, as QEMU's arguments "-netdev", and "-device"
+	// with the MAC. Link is not used then.
+	Card []string
 	// Addr is the addresses of the guest's eth0 in CIDR form, commas between them. IPv6
 	// addresses can be used at once: there is no duplicate address detection.
 	Addr string
@@ -48,8 +51,8 @@ type Config struct {
 // ip6tnl0 are there. Its methods end the test of Boot when something fails. They are called
 // from one goroutine at a time, of the test or a subtest of it.
 type Guest struct {
-	TAP string // the host's end of eth0
-	MAC string // of eth0
+	TAP string // the host's end of eth0, unless the test made it
+	MAC string // of eth0, likewise
 
 	t    testing.TB
 	proc *netns.Proc
@@ -101,16 +104,19 @@ func Boot(t testing.TB, h *netns.Host, c Config) *Guest {
 	}
 	n := guests.Add(1)
 	g := &Guest{t: t, MAC: fmt.Sprintf("52:54:00:%02x:%02x:%02x", byte(n>>16), byte(n>>8), byte(n))}
-	g.link(h, c.Link, n)
+	card := c.Card
+	if card == nil {
+		g.link(h, c.Link, n)
+		card = []string{"-netdev", "tap,id=net,vhost=off,vnet_hdr=off,script=no,downscript=no,ifname=" + g.TAP,
+			"-device", "virtio-net-pci,netdev=net,romfile=,mac=" + g.MAC}
+	}
 	console := fmt.Sprintf("vxs-guest-%d-%d", os.Getpid(), n)
-	g.proc = h.Start("qemu-system-x86_64",
+	g.proc = h.Start("qemu-system-x86_64", append([]string{
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
 		"-M", "pc,accel=tcg", "-cpu", "max", "-m", "256",
 		"-kernel", b.kernel, "-initrd", b.initramfs, "-append", "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check", // on a busy machine ticks come late
-		"-netdev", "tap,id=net,vhost=off,vnet_hdr=off,script=no,downscript=no,ifname="+g.TAP,
-		"-device", "virtio-net-pci,netdev=net,romfile=,mac="+g.MAC,
 		"-serial", "stdio", // of the kernel; the log of a failed test has it
-		"-chardev", "socket,id=console,abstract=on,server=on,wait=off,path="+console, "-serial", "chardev:console")
+		"-chardev", "socket,id=console,abstract=on,server=on,wait=off,path=" + console, "-serial", "chardev:console"}, card...)...)
 	t.Cleanup(func() { g.proc.Stop() })
 	h.Do(func() { g.conn, err = dial(g.proc, "@"+console) }) // such names belong to the namespace
 	if err != nil {
