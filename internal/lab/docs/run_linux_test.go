@@ -93,8 +93,10 @@ func (p *page) run(t *testing.T) {
 				shells[last].want(where, b.Text)
 			}
 		case "json", "go":
-			if b.Arg != "" {
-				shells[names[0]].run(where, "cat >"+b.Arg+" <<'END OF FILE'\n"+b.Text+"END OF FILE\n")
+			for _, name := range names {
+				if b.Arg != "" {
+					shells[name].run(where, "cat >"+b.Arg+" <<'END OF FILE'\n"+b.Text+"END OF FILE\n")
+				}
 			}
 		}
 	}
