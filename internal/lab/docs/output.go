@@ -12,7 +12,7 @@ var varying = regexp.MustCompile(`\.\.\.|` + mac + `|` + clock + `|` + duration 
 const (
 	mac      = `(?:[0-9a-f]{2}:){5}[0-9a-f]{2}`
 	clock    = `\d\d:\d\d:\d\d\.\d+`
-	duration = `\b\d[0-9.]*(?:ns|µs|ms|s)\b`
+	duration = `\b\d[0-9.]* ?(?:ns|µs|ms|s)\b`
 )
 
 // Missing returns the first line of an output in a page that is not among what was printed,
