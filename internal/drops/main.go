@@ -35,7 +35,8 @@ const head = `# Drop reasons
 <!-- Written by "go generate ./frame" from frame/reason.go and internal/drops/advice.go: change those. -->
 
 Every frame is delivered or counted under one of these reasons. ` + "`vxsctl drops`" + ` shows the counters: *rx* is where the frame came in,
-*tx* where it was to go out. ` + "`vxsctl trace`" + ` shows single frames with their reason.
+*tx* where it was to go out. ` + "`vxsctl trace`" + ` shows single frames with their reason. [Troubleshooting](troubleshooting.md) says how
+to find one of them. ` + "`too-big-answered`" + ` is none: it counts frames that were too big and whose sender got an ICMP error.
 
 | reason | the frame | what to do |
 |---|---|---|
