@@ -82,6 +82,18 @@ func TestHandle(t *testing.T) {
 	if got := l.Neighbour(red, ip(2)); got != mac(2) {
 		t.Errorf("neighbour %v", got)
 	}
+	there, _ := l.entry(red, mac(2))
+	l.speak(2) // it is back, and leaves for a place behind the tunnel, from where it is heard
+	l.arps[red].Learn(&arp.Claim{IP: ip(2), MAC: mac(2), From: l.local.Dest(0)}, 0)
+	l.handle(events)
+	l.segment(red).FDB().Learn(mac(2), there.Dest, 0)
+	l.arps[red].Learn(&arp.Claim{IP: ip(2), MAC: mac(2), From: there.Dest}, 0)
+	l.want(2, fdb.OriginLearned, "10.0.0.2")
+	l.handle(events)
+	l.want(2, fdb.OriginControl, "10.0.0.2")
+	if e, _ := l.arps[red].Lookup(ip(2)); e.Origin != arp.Control {
+		t.Errorf("neighbour %+v", e)
+	}
 
 	l.must(l.segment(blue).Delete())
 	l.handle(events)

@@ -217,12 +217,18 @@ func (p *Plane) Handle(events ...frame.Event) {
 			places, moved[e.Dest.Port()] = true, true
 			hosts = hosts || e.Kind == frame.EventDetached
 		case frame.EventMACMoved:
-			if e.Pinned && p.has(k) {
+			switch {
+			case e.Pinned && p.has(k):
 				p.gave[k] = true
+			case e.Dest.Peer() != 0 && p.gave[k]: // it is no longer here
+				t.touchMAC(k)
 			}
 		case frame.EventNeighbourMoved:
-			if e.Pinned && p.hasIP(ip) {
+			switch {
+			case e.Pinned && p.hasIP(ip):
 				p.gaveIP[ip] = true
+			case e.Dest.Peer() != 0 && p.gaveIP[ip]:
+				t.touchIP(ip)
 			}
 		case frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted:
 			if p.gave[k] {
