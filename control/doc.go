@@ -58,11 +58,14 @@
 //
 // # Writing a control plane
 //
-// What is here: get [vswitch.Switch.Events], carry out [vswitch.Switch.State] once and after an EventOverflow, and then the
-// events; they suffice to know at any time which ports, peers, segments, gateways, hosts and neighbours there are.
-// [Plane.Watch] says what the configuration and other control planes have, routes among it; [l3.Interface.Config]
-// and vtep.VTEP.Local say which addresses this switch has, and events when they change. What is elsewhere: keep it in a [Ledger], with Loose, and
-// Flush it. After a restart, or a loss of the other side, a snapshot puts everything right, and writes only what differs.
+// A program with a node.Node calls its methods Program and Switch; examples/agent is one with a control plane of its own.
+//
+//   - What is here: get [vswitch.Switch.Events], carry out [vswitch.Switch.State] once and after an EventOverflow, and then the
+//     events. They suffice to know at any time which ports, peers, segments, gateways, hosts and neighbours there are.
+//   - What else is known: [Plane.Watch] says what the configuration and other control planes have, routes among it.
+//     [l3.Interface.Config] and vtep.VTEP.Local say which addresses this switch has, and events when they change.
+//   - What is elsewhere: keep it in a [Ledger], with Loose, and Flush it. After a restart, or a loss of the other side, a snapshot
+//     puts everything right, and writes only what differs.
 //
 // # Concurrency
 //

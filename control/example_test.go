@@ -8,101 +8,92 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-const segment frame.VNI = 100
-
-// site is a switch with a host, a tunnel, and a Plane.
-type site struct {
-	addr  netip.AddrPort
-	sw    *vswitch.Switch
-	vsi   *vswitch.VSI
-	host  *port.Pipe
-	plane *control.Plane
+// newNode makes a node with a host in segment 100, and a tunnel without peers.
+func newNode(wire *memory.Network, local string) (*node.Node, *port.Pipe) {
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
+		return wire.Listen(t.AddrPort(), nil)
+	}})
+	check(err)
+	t, err := n.Tunnel("vx", node.Tunnel{Local: netip.MustParseAddr(local)})
+	check(err)
+	seg, err := n.Segment(100, nil)
+	check(err)
+	check(seg.Join(t))
+	host := port.NewPipe(nil)
+	check(seg.Add(host, nil))
+	return n, host
 }
 
-func newSite(net *memory.Network, addr string) *site {
-	s := &site{addr: netip.MustParseAddrPort(addr), host: port.NewPipe(&port.PipeConfig{Name: "host"})}
-	u, err := net.Listen(s.addr, nil)
-	check(err)
-	v, err := vtep.New(nil, u)
-	check(err)
-	s.sw, err = vswitch.New(nil)
-	check(err)
-	s.vsi, err = s.sw.VSI(segment, nil)
-	check(err)
-	_, err = s.vsi.AttachWith(v, uint32(segment), &vswitch.AttachConfig{NoLearn: true}) // tunnels teach nothing: rows do
-	check(err)
-	_, err = s.vsi.Attach(s.host, 0)
-	check(err)
-	s.plane, err = control.New(&control.Config{Switch: s.sw})
-	check(err)
-	return s
-}
-
-// advertise is a control plane in one function: the next thing that a switch learns about a
-// host of its own becomes a row of the other's Plane.
-func advertise(ctx context.Context, events *vswitch.Events, from *site, to control.Programmer) {
-	for {
-		e, err := events.Next(ctx)
-		check(err)
-		if e.VNI != segment || e.Dest.Peer() != 0 {
-			continue
-		}
-		row := control.MAC{VNI: e.VNI, MAC: e.MAC, VTEP: from.addr}
-		u := control.Update{Add: []control.Row{row}}
+// tell passes on the hosts that a node has: those now, and then those that come and go. A Ledger keeps their rows, and
+// passes on what has changed.
+func tell(ctx context.Context, n *node.Node, vtep netip.AddrPort, to control.Programmer) {
+	ledger := control.Ledger[frame.MAC]{Loose: true}
+	carry := func(e frame.Event) {
 		switch e.Kind {
-		case frame.EventMACLearned:
-		case frame.EventMACMoved: // a host that was elsewhere: what others have learned is old
-			u.Del = u.Add
-		case frame.EventMACAged, frame.EventMACEvicted:
-			u.Del, u.Add = u.Add, nil
-		default: // of EventOverflow a real one makes a Snapshot out of vsi.FDB().All()
-			continue
+		case frame.EventMACLearned, frame.EventMACMoved:
+			if e.Dest.Peer() == 0 { // on a port here
+				ledger.Set(e.MAC, control.MAC{VNI: e.VNI, MAC: e.MAC, VTEP: vtep})
+				break
+			}
+			fallthrough
+		case frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted:
+			ledger.Set(e.MAC)
+		} // and all others at once: EventFlushed, EventDetached, EventOverflow
+	}
+	events := n.Switch().Events()
+	defer events.Close()
+	for e := range n.Switch().State() {
+		carry(e)
+	}
+	for {
+		check(ledger.Flush("toy", to))
+		e, err := events.Next(ctx)
+		if err != nil {
+			return
 		}
-		check(to.Program("toy", u))
-		return
+		carry(e)
 	}
 }
 
-// What one switch learns, another is told by a control plane, and no frame has to be flooded
-// to find it.
+// What one switch learns, another is told by a control plane, and no frame has to be flooded to find it. A complete agent is
+// in examples/agent.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
-	net := memory.NewNetwork(nil)
-	defer net.Close()
-	left, right := newSite(net, "10.0.0.1:4789"), newSite(net, "10.0.0.2:4789")
-	events := left.sw.Events()
-	for _, s := range []*site{left, right} {
-		go s.sw.Run(ctx)
-		defer s.sw.Close()
+	wire := memory.NewNetwork(nil)
+	defer wire.Close()
+	left, alice := newNode(wire, "192.0.2.1")
+	right, bob := newNode(wire, "192.0.2.2")
+	for _, n := range []*node.Node{left, right} {
+		go n.Run(ctx)
+		defer n.Close()
 	}
 	defer cancel()
+	told := right.Switch().Events(frame.EventPeerUp)
+	go tell(ctx, left, netip.MustParseAddrPort("192.0.2.1:4789"), right)
 
-	alice, bob := frame.MAC{2, 0, 0, 0, 0, 0xa}, frame.MAC{2, 0, 0, 0, 0, 0xb}
-	send := func(s *site, dst, src frame.MAC, text string) {
-		check(s.host.Send(append(append(append(dst[:], src[:]...), 0x88, 0xb5), text...)))
+	a, b := frame.MAC{2, 0, 0, 0, 0, 0xa}, frame.MAC{2, 0, 0, 0, 0, 0xb}
+	send := func(host *port.Pipe, dst, src frame.MAC, text string) {
+		check(host.Send(append(append(append(dst[:], src[:]...), 0x88, 0xb5), text...)))
 	}
-	send(left, frame.Broadcast, alice, "anybody?") // there is no flood list: nobody else hears it
-	advertise(ctx, events, left, right.plane)
-	for r := range right.plane.Rows("toy") {
+	send(alice, frame.Broadcast, a, "anybody?") // there is no flood list: nobody else hears it
+	_, err := told.Next(ctx)                    // the row makes alice's VTEP a peer
+	check(err)
+	for r := range right.Plane().Rows("toy") {
 		fmt.Println(r)
 	}
-	send(right, alice, bob, "hello alice")
-	b, err := left.host.Recv(ctx)
+	send(bob, a, b, "hello alice")
+	f, err := alice.Recv(ctx)
 	check(err)
-	fmt.Printf("%s\n", b[14:])
-
-	right.plane.Forget("toy")
-	fmt.Println(right.vsi.FDB().Lookup(alice))
+	fmt.Printf("%s\n", f[14:])
 	// Output:
-	// mac 02:00:00:00:00:0a vni 100 vtep 10.0.0.1:4789
+	// mac 02:00:00:00:00:0a vni 100 vtep 192.0.2.1:4789
 	// hello alice
-	// 0 false
 }
 
 func check(err error) {

@@ -3,14 +3,48 @@ package control_test
 import (
 	"context"
 	"encoding/binary"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
+	"github.com/vxswitch/vxswitch/vtep"
 )
+
+const segment frame.VNI = 100
+
+// site is a switch with a host, a tunnel, and a Plane.
+type site struct {
+	addr  netip.AddrPort
+	sw    *vswitch.Switch
+	vsi   *vswitch.VSI
+	host  *port.Pipe
+	plane *control.Plane
+}
+
+func newSite(net *memory.Network, addr string) *site {
+	s := &site{addr: netip.MustParseAddrPort(addr), host: port.NewPipe(&port.PipeConfig{Name: "host"})}
+	u, err := net.Listen(s.addr, nil)
+	check(err)
+	v, err := vtep.New(nil, u)
+	check(err)
+	s.sw, err = vswitch.New(nil)
+	check(err)
+	s.vsi, err = s.sw.VSI(segment, nil)
+	check(err)
+	_, err = s.vsi.AttachWith(v, uint32(segment), &vswitch.AttachConfig{NoLearn: true}) // tunnels teach nothing: rows do
+	check(err)
+	_, err = s.vsi.Attach(s.host, 0)
+	check(err)
+	s.plane, err = control.New(&control.Config{Switch: s.sw})
+	check(err)
+	return s
+}
 
 // Frames of a host whose rows stay, or go from one owner to another, arrive all, whatever
 // else is programmed meanwhile; and a row that does not change keeps its peer and its counters.
