@@ -46,6 +46,31 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A reader of README.md finds every page of docs by its links.
+func TestPagesAreFound(t *testing.T) {
+	found := map[string]bool{"README.md": true}
+	for next := []string{"README.md"}; len(next) > 0; {
+		name := next[0]
+		next = next[1:]
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			if to := path.Join(path.Dir(name), file); strings.HasSuffix(file, ".md") && !strings.Contains(file, "://") && !found[to] {
+				found[to] = true
+				next = append(next, to)
+			}
+		}
+	}
+	for _, p := range pages(t) {
+		if !found[p.name] {
+			t.Errorf("no link leads to %s", p.name)
+		}
+	}
+}
+
 // hasHeading reports whether a page has a heading with an anchor, as GitHub makes them.
 func hasHeading(text, anchor string) bool {
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {

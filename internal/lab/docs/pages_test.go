@@ -20,7 +20,6 @@ var notRun = []struct{ page, begins, why string }{
 	{"docs/programs/README.md", "go mod init", "it needs a registry"},
 	{"CONTRIBUTING.md", "make test", "minutes and hours; and make test runs this test"},
 	{"bench/results/README.md", "go run ./bench/compare", "nearly five minutes of measuring"},
-	{"cmd/vxswitchd/README.md", "$ ./vxsctl monitor", "it follows what happens, without an end"},
 	{"docs/vm.md", "<interface", "libvirt's own configuration"},
 	{"docs/upgrade.md", "./vxswitchd -check -config /etc", "it needs systemd as the first process; TestService of cmd/vxswitchd looks at the unit"},
 	{"metrics/README.md", "metric_relabel_configs:", "Prometheus's own configuration"},
