@@ -45,6 +45,7 @@ type Attachment struct {
 	port *port
 	tag  uint32
 
+	tally *tally
 	cfg   AttachConfig // under Switch.mu
 	storm *meters      // of cfg.Storm, under Switch.mu
 	gone  bool         // under Switch.mu
@@ -120,6 +121,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	}
 	a.port = x
 	a.storm = a.meters(0)
+	s.tallies.open(a)
 	x.members = append(x.members, a)
 	v.members = append(v.members, a)
 	v.fdb.SetPerDest(x.num, a.cfg.MaxMACs)
@@ -173,7 +175,7 @@ func (a *Attachment) circuit(last Slots) *circuit {
 		slots.Ingress, slots.Egress = closed(frame.PortDown), closed(frame.PortDown)
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
+		vsi: a.vsi, port: a.port, tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
@@ -247,6 +249,7 @@ func (s *Switch) detach(a *Attachment) {
 	}
 	a.unlink()
 	s.grace()
+	s.tallies.shut(a, false)
 	a.vsi.fdb.DeletePort(a.port.num)
 	a.left()
 }

@@ -21,9 +21,10 @@ const (
 // A circuit is an attachment as the workers see it. It is immutable: a change of settings replaces
 // it. The switch itself has a circuit in each VSI, on port 0.
 type circuit struct {
-	vsi  *VSI
-	port *port
-	tag  uint32
+	vsi   *VSI
+	port  *port
+	tag   uint32
+	tally *tally // nil for the switch itself
 
 	group         uint8 // split horizon; 0 = none
 	hub           bool  // frames may leave through the tunnel they came in on, to another peer

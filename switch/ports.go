@@ -117,6 +117,7 @@ func (s *Switch) start(p *port) {
 			epoch: newEpoch(), sw: s, port: p, id: s.ids.take() - 1, in: r, batch: frame.NewBatch(&s.arenas),
 			done: make(chan struct{}), rx: p.rx.join(), vsis: map[*VSI]*counters{},
 		}
+		s.tallies.join(&w.tallies)
 		w.at.Worker = w.id
 		p.workers = append(p.workers, w)
 		s.workers[w] = struct{}{}
@@ -187,6 +188,9 @@ func (s *Switch) remove(p *port, cause error) {
 	s.setPort(p.num, nil)
 	s.version.Add(1)
 	s.grace()
+	for _, a := range members {
+		s.tallies.shut(a, s.closed)
+	}
 	s.beforeBump()
 	s.gens.KillPort(p.num)
 	if p.keepOpen {

@@ -149,6 +149,7 @@ func (w *worker) prune(version uint64) {
 // retire adds the counters of a worker that has ended to the sums.
 func (w *worker) retire() {
 	w.port.rx.leave(w.rx)
+	w.sw.tallies.leave(&w.tallies)
 	for v, c := range w.vsis {
 		v.ledger.leave(c)
 	}
@@ -178,13 +179,36 @@ type PortStats struct {
 	TxDrops   frame.Drops `json:"tx_drops"`
 }
 
-// VSIStats counts the flooded and dropped frames of a VSI, and the changes of its FDB.
+// AttachmentStats counts the frames of an attachment as PortStats counts those of the port: the sum over
+// the attachments that a port has and had is its Accepted and its Tx.
+//
+// Rx are the frames that came in through the attachment and were not dropped, neither by the checks at the
+// entrance nor afterwards, with the bytes that were read. Tx are the copies of frames that the port took to
+// send them here. A flooded frame is one in Tx of each attachment that it leaves by, and a tunnel counts it
+// again for each peer.
+//
+// A routed frame is in Rx of the attachment where it came in, and in Tx of the one where it leaves, which is
+// in another VSI. An answer of a stage, such as ARP suppression, is in Tx of the attachment where the question
+// is in Rx. What the switch itself sends (Inject, Send) is in Tx only, and what a gateway or another stage
+// keeps, in Rx only.
+type AttachmentStats struct {
+	Port uint16      `json:"port"`
+	Tag  uint32      `json:"tag"`
+	Rx   frame.Count `json:"rx"`
+	Tx   frame.Count `json:"tx"`
+}
+
+// VSIStats counts the frames of a VSI and the changes of its FDB. Rx and Tx are the sums over the
+// attachments that it has and had, and never decrease.
 type VSIStats struct {
-	VNI   frame.VNI   `json:"vni"`
-	Flood Flooded     `json:"flood"`
-	Drops frame.Drops `json:"drops"`
-	FDB   fdb.Stats   `json:"fdb"`
-	Held  uint64      `json:"held"` // times a port was blocked because of a flapping MAC
+	VNI         frame.VNI         `json:"vni"`
+	Rx          frame.Count       `json:"rx"`
+	Tx          frame.Count       `json:"tx"`
+	Attachments []AttachmentStats `json:"attachments"` // in the order they were attached
+	Flood       Flooded           `json:"flood"`
+	Drops       frame.Drops       `json:"drops"`
+	FDB         fdb.Stats         `json:"fdb"`
+	Held        uint64            `json:"held"` // times a port was blocked because of a flapping MAC
 }
 
 // Stats is a snapshot of the counters of a switch. Port 0 is the switch itself: its Rx counts injected
@@ -217,10 +241,27 @@ func (s *Switch) stats(ports []*port) Stats {
 		}
 	}
 	for _, v := range s.VSIs() {
-		sum := v.ledger.sum()
-		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats(), Held: v.held.Load()})
+		st.VSIs = append(st.VSIs, v.Stats())
 	}
 	return st
+}
+
+// Stats returns a snapshot of the counters of the VSI. After Delete it returns the last one.
+func (v *VSI) Stats() VSIStats {
+	sum := v.ledger.sum()
+	all, list := v.sw.tallies.list(v)
+	return VSIStats{
+		VNI: v.vni, Rx: all.rx, Tx: all.tx, Attachments: list,
+		Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats(), Held: v.held.Load(),
+	}
+}
+
+// Stats returns a snapshot of the counters of the attachment. After Detach it returns the last one.
+func (a *Attachment) Stats() AttachmentStats {
+	s := &a.vsi.sw.tallies
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats(a.tally)
 }
 
 func (p *port) stats() PortStats {

@@ -29,6 +29,7 @@ type Switch struct {
 	share   shares // of inject
 	tooBig  icmperr.PathMTU
 	events  broker
+	tallies tallies               // of attachments
 	alarmed *pending.Set[macIn]   // of EventMACRefused, for a second
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 

@@ -51,10 +51,12 @@ func wantAnswer(t *testing.T, got []frame.Out, src, dst frame.MAC, mtu int) fram
 	return got[0]
 }
 
-// wantAccounts fails the test unless every frame is in exactly one counter.
+// wantAccounts fails the test unless every frame is in exactly one counter, and in that of its attachment.
 func (l *lab) wantAccounts() {
 	l.t.Helper()
-	for _, p := range l.s.Stats().Ports {
+	st := l.s.Stats()
+	l.s.wantSums(l.t)
+	for _, p := range st.Ports {
 		if sum := p.Forwarded + p.Replied + p.Consumed + p.Flood.Broadcast + p.Flood.Multicast + p.Flood.Unknown + p.RxDrops.Total(); sum != p.Rx.Frames {
 			l.t.Errorf("port %s: %d frames in, %d accounted for: %+v", p.Name, p.Rx.Frames, sum, p)
 		}

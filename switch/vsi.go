@@ -69,6 +69,8 @@ type VSI struct {
 	members []*Attachment // under Switch.mu, in the order they came
 	missFor time.Duration // what missing was made for; under Switch.mu
 	ledger  ledger
+	tallies []*tally // of members; under Switch.tallies.mu
+	past    traffic  // of members that have gone; likewise
 }
 
 // view is a VSI's membership as the workers see it: immutable.

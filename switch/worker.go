@@ -41,6 +41,10 @@ type worker struct {
 	frames, bytes, forwarded uint64
 	dropped, droppedBytes    uint64
 	length                   uint64 // of the current frame, as read
+
+	tallies tallyTable  // of attachments
+	pending []addition  // for these, of this batch
+	counted frame.Count // frames of this batch in them, in
 }
 
 // An egress is one worker's list of frames for one port.
@@ -48,6 +52,14 @@ type egress struct {
 	port *port
 	to   frame.Writer
 	out  []frame.Out
+	runs []run
+	of   *tally // of the last run
+}
+
+// A run is consecutive frames of an egress that leave by one attachment.
+type run struct {
+	of   *tally
+	from int
 }
 
 // run handles batches until Read fails.
@@ -94,22 +106,24 @@ func (w *worker) handle() {
 		}
 	}
 	w.flush()
+	w.entered()
+	w.tell()
 	w.rx.add(cFrames, w.frames)
 	w.rx.add(cBytes, w.bytes)
 	w.rx.add(cAcceptedFrames, w.frames-w.dropped)
 	w.rx.add(cAcceptedBytes, w.bytes-w.droppedBytes)
 	w.rx.add(cForwarded, w.forwarded)
-	w.frames, w.bytes, w.forwarded, w.dropped, w.droppedBytes = 0, 0, 0, 0, 0
+	w.frames, w.bytes, w.forwarded, w.dropped, w.droppedBytes, w.counted = 0, 0, 0, 0, 0, frame.Count{}
 }
 
 // frame finds the attachment of f, has it decided, and carries out the verdict.
 func (w *worker) frame(f *frame.Frame) {
 	w.length = uint64(f.Len())
-	w.frames++
-	w.bytes += w.length
 	to := f.From
 	f.From = frame.NewDest(w.port.num, to.Peer())
 	c, drop := w.attachment(f)
+	w.frames++
+	w.bytes += w.length
 	if f.Drop != frame.NotDropped {
 		drop = f.Drop
 	}
@@ -162,6 +176,7 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 			}
 			return nil, unknown
 		}
+		w.entered()
 		w.circuit, w.tag = c, tag
 	}
 	return w.circuit, frame.NotDropped
@@ -359,6 +374,10 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 		w.staged = append(w.staged, x)
 	}
 	k := len(x.out)
+	if x.of != e.tally {
+		x.of = e.tally
+		x.runs = append(x.runs, run{e.tally, k})
+	}
 	if k == cap(x.out) {
 		x.out = append(x.out, frame.Out{})
 	}
@@ -383,21 +402,37 @@ func (w *worker) flush() {
 		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
 			w.sw.log.Warn("write", "port", x.port.name, "err", err)
 		}
-		var frames, bytes uint64
-		for i := range x.out {
-			o := &x.out[i]
-			if o.Drop != frame.NotDropped {
-				x.port.tx.add(cDrops+int(o.Drop), 1)
-				w.dropVSI(o, o.Drop)
-			} else {
-				frames++
-				bytes += uint64(o.F.Len())
-			}
-			o.F = nil // borrowed
+		var all frame.Count
+		to := len(x.out)
+		for i := len(x.runs) - 1; i >= 0; i-- {
+			r := x.runs[i]
+			n := w.sent(x, r.from, to)
+			left := &w.count(r.of).tx
+			left.Frames += n.Frames
+			left.Bytes += n.Bytes
+			all.Frames += n.Frames
+			all.Bytes += n.Bytes
+			to = r.from
 		}
-		x.out = x.out[:0]
-		x.port.tx.add(cFrames, frames)
-		x.port.tx.add(cBytes, bytes)
+		x.out, x.runs, x.of = x.out[:0], x.runs[:0], nil
+		x.port.tx.add(cFrames, all.Frames)
+		x.port.tx.add(cBytes, all.Bytes)
 	}
 	w.staged = w.staged[:0]
+}
+
+// sent forgets a run of frames, counts those that the port did not take, and returns the others.
+func (w *worker) sent(x *egress, from, to int) (n frame.Count) {
+	for i := from; i < to; i++ {
+		o := &x.out[i]
+		if o.Drop != frame.NotDropped {
+			x.port.tx.add(cDrops+int(o.Drop), 1)
+			w.dropVSI(o, o.Drop)
+		} else {
+			n.Frames++
+			n.Bytes += uint64(o.F.Len())
+		}
+		o.F = nil // borrowed
+	}
+	return n
 }
