@@ -32,6 +32,9 @@ type Batch struct {
 	Gone  *atomic.Uint64
 	Known uint64
 
+	// Clock is that of the switch, in Unix seconds, for its Readers. Without one they ask the system.
+	Clock *atomic.Int64
+
 	arena *arena
 	used  int
 	pool  *Arenas

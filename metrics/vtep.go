@@ -28,8 +28,8 @@ func (s sink) vtep(name string, st vtep.Stats, peers bool) {
 		}
 		if peers {
 			addr, num := text(peerName(p.Addr)), strconv.Itoa(int(p.Peer))
-			rx(p.Rx, addr, num)
-			tx(p.Tx, addr, num)
+			rx(p.Rx.Frames, addr, num)
+			tx(p.Tx.Frames, addr, num)
 			mtu(uint64(p.MTU), addr, num)
 		}
 	}

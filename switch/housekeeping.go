@@ -33,6 +33,7 @@ func (s *Switch) housekeep(ctx context.Context) {
 			s.removeFailed()
 			s.holdPorts(time.Now())
 		case now := <-turn.C:
+			s.clock.Store(now.Unix())
 			if tick := uint32(now.Sub(s.started) / time.Second); s.tick.Swap(tick) != tick {
 				s.housekeepStages(frame.Tick(tick))
 				s.warn()

@@ -117,6 +117,7 @@ func (s *Switch) start(p *port) {
 			epoch: newEpoch(), sw: s, port: p, id: s.ids.take() - 1, in: r, batch: frame.NewBatch(&s.arenas),
 			done: make(chan struct{}), rx: p.rx.join(), vsis: map[*VSI]*counters{},
 		}
+		w.batch.Clock = &s.clock
 		s.tallies.join(&w.tallies)
 		w.at.Worker = w.id
 		p.workers = append(p.workers, w)

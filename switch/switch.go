@@ -37,6 +37,7 @@ type Switch struct {
 	leaving atomic.Pointer[port]    // the one that is being removed, for its name
 	version atomic.Uint64           // increases when a port or a VSI is removed
 	tick    atomic.Uint32
+	clock   atomic.Int64          // Unix seconds
 	last    atomic.Pointer[Stats] // after Close
 	sweeper epoch
 	flap    atomic.Pointer[frame.Event] // to be logged
@@ -124,6 +125,7 @@ func (s *Switch) Run(ctx context.Context) error {
 		return errors.New("vswitch: Run: already running")
 	}
 	s.running = true
+	s.clock.Store(time.Now().Unix())
 	for _, p := range *s.ports.Load() {
 		if p != nil {
 			s.start(p)

@@ -73,7 +73,7 @@ func (c *control) Retire(named func(peer uint16) bool) []uint16 {
 		if h.listed() || h.retired {
 			continue
 		}
-		heard := h.rx.Load()
+		heard := v.heard(h)
 		silent := heard == h.heard
 		quiet := h.idle && silent
 		h.idle, h.heard = !named(h.num), heard
@@ -142,6 +142,7 @@ func (c *control) Free(peers []uint16) {
 		if h := v.hops.get(n); h != nil && h.retired {
 			v.forgetPathMTU(h)
 			v.setHeader(h, nil)
+			v.uncount(n)
 			v.hops.remove(n)
 		}
 	}

@@ -33,6 +33,9 @@ type floodList struct {
 	given  []floodEntry     // what SetFlood was given, if that includes our own address
 	no     map[*hop]pruning // of entries that do not get all frames
 	pruned *[2]*floodList   // for broadcast and multicast, and for unknown unicast; nil = this list, for both
+
+	sent count       // to all hops, not passed on yet
+	old  atomic.Bool // another list has replaced it
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
@@ -186,6 +189,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
 		}
 	}
 	old := n.flood.Swap(l)
+	old.replaced()
 	if v.cfg.Peers == ListedPerVNI {
 		n.relist(old, l)
 	}

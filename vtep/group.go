@@ -79,7 +79,7 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
 				p.lose(tooLong, 1, frame.TooBig)
 				continue
 			}
-			h.tx.Add(1)
+			w.counts.Of(uint32(h.num)).add(1, uint64(o.F.Len()))
 		}
 		w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.groups)
 	}

@@ -156,7 +156,7 @@ func TestGroupRuns(t *testing.T) {
 		}
 		var tx []string
 		for _, p := range v.Stats().Peers {
-			tx = append(tx, fmt.Sprint(p.Addr.Addr(), " ", p.Tx))
+			tx = append(tx, fmt.Sprint(p.Addr.Addr(), " ", p.Tx.Frames))
 		}
 		if want := []string{"239.0.0.1 16", "198.51.0.1 8", "198.51.0.2 8"}; !slices.Equal(tx, want) {
 			t.Errorf("%v: sent %v, want %v", typ, tx, want)

@@ -162,7 +162,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 		if tx == 0 {
 			tx = 2
 		}
-		check.True(t, p.Tx == tx, "peer %d: tx %d, want %d", p.Peer, p.Tx, tx)
+		check.True(t, p.Tx.Frames == tx, "peer %d: tx %d, want %d", p.Peer, p.Tx.Frames, tx)
 	}
 
 	check.OK(t, v.SetPeers(nil))

@@ -22,8 +22,6 @@ type hop struct {
 	host   bool      // in byHost: frames from its address come from this hop
 	mcast  bool      // a multicast group: no frames come from it
 	vni    frame.VNI // to send with; 0 = the attachment's tag
-	tx     atomic.Uint64
-	rx     atomic.Uint64
 	group  []*hop
 	to     atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
@@ -34,8 +32,9 @@ type hop struct {
 	failures atomic.Uint32 // reports not passed on yet
 	failed   atomic.Int64  // time of the last one, in Unix nanoseconds
 
-	known atomic.Bool           // listed, for readers
-	name  atomic.Pointer[shown] // as last shown
+	known   atomic.Bool           // listed, for readers
+	flooded count                 // to flood lists that contain it, as far as these have passed it on
+	name    atomic.Pointer[shown] // as last shown
 
 	// Under VTEP.mu.
 	given   uint16    // port it was last listed with; 0 = none
@@ -45,7 +44,7 @@ type hop struct {
 	deleted bool      // retire at once
 	retired bool      // waits for Free
 	idle    bool      // had no FDB entries at the last Retire
-	heard   uint64    // rx at the last Retire
+	heard   uint64    // frames received at the last Retire
 	learned time.Time // of path
 }
 

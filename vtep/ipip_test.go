@@ -198,7 +198,7 @@ func TestIPIPLoops(t *testing.T) {
 			}
 			var tx uint64
 			for _, p := range v.Stats().Peers {
-				tx += p.Tx
+				tx += p.Tx.Frames
 			}
 			if tx != v.Stats().Tx.Frames {
 				t.Errorf("%s: %d frames, and %d of peers", c.name, v.Stats().Tx.Frames, tx)

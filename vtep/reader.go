@@ -7,6 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
 // reader turns datagrams into frames of the overlay, in place.
@@ -16,12 +17,15 @@ type reader struct {
 	queue  int
 	link   *link
 	family *family
+	counts *perworker.Table[received] // of hops
 
 	// What was looked up for the previous packet of the batch. Most packets come in runs.
 	src     frame.Endpoint
 	bad     frame.Reason // why packets from src are dropped
 	from    *hop         // of src; nil = unknown
 	run     uint64       // packets from src
+	size    uint64       // bytes of their frames
+	now     int64        // of this batch, in Unix seconds
 	vni     frame.VNI
 	open    bool     // vni is open
 	net     *network // of vni
@@ -46,7 +50,7 @@ func (r *reader) Read(b *frame.Batch) error {
 		r.link, r.in = l, l.u.Readers()[r.queue] // SetUnderlay has paused or closed the old one
 	}
 	b.Gone, b.Known = &r.v.gone, r.v.gone.Load()
-	r.open, r.allowed = false, nil
+	r.open, r.allowed, r.now = false, nil, clock(b)
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
@@ -106,6 +110,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	}
 	f.From = frame.NewDest(0, r.from.num)
 	r.run++
+	r.size += uint64(f.Len())
 	return frame.NotDropped
 }
 
@@ -129,10 +134,10 @@ func badSource(f *frame.Frame) bool {
 // peer counts the packets of the previous sender, and looks up src as the next one.
 func (r *reader) peer(src *frame.Endpoint) {
 	if r.run > 0 {
-		r.from.rx.Add(r.run)
+		r.counts.Of(uint32(r.from.num)).add(r.run, r.size, r.now)
 		r.from.clearFailures()
 	}
-	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
+	r.src, r.run, r.size, r.from, r.bad = src.Host(), 0, 0, nil, frame.NotDropped
 	switch {
 	case hostaddr.Check(netip.AddrFrom16(r.src.IP)) != nil:
 		r.bad = frame.Martian

@@ -261,7 +261,7 @@ func FuzzReader(f *testing.F) {
 		st := v.Stats()
 		total := 0
 		for _, p := range st.Peers {
-			total += int(p.Rx)
+			total += int(p.Rx.Frames)
 		}
 		if st.Learned > bound || len(st.Peers) > bound+1 || total != rx || uint64(accepted-rx) != st.PeerLimit {
 			t.Fatalf("%d learned, %d of %d frames counted, %d of %d beyond the limit", st.Learned, total, rx, st.PeerLimit, accepted-rx)

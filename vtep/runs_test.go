@@ -55,7 +55,7 @@ func TestRuns(t *testing.T) {
 					t.Errorf("datagram %d: % x in segments of %d, want % x in %d", i, s.payload, s.seg, payload, size)
 				}
 			}
-			if st := v.Stats(); st.Tx.Frames != uint64(len(c.in)) || st.Peers[0].Tx != uint64(len(c.in)) {
+			if st := v.Stats(); st.Tx.Frames != uint64(len(c.in)) || st.Peers[0].Tx.Frames != uint64(len(c.in)) {
 				t.Errorf("%+v", st)
 			}
 		})

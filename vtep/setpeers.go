@@ -130,6 +130,7 @@ func (v *VTEP) updateFloodPorts() {
 		if differs {
 			l.prune()
 			n.flood.Store(l)
+			old.replaced()
 		}
 	}
 }

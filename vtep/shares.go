@@ -96,7 +96,7 @@ func (v *VTEP) nextEvictable() *hop {
 	for len(v.evictable) > 0 {
 		h := v.evictable[0]
 		v.evictable = v.evictable[1:]
-		if !h.listed() && !h.retired && h.rx.Load() == h.heard {
+		if !h.listed() && !h.retired && v.heard(h) == h.heard {
 			return h
 		}
 	}
@@ -106,12 +106,13 @@ func (v *VTEP) nextEvictable() *hop {
 // leastUsed returns a peer of a prefix with the most peers: one without FDB entries, if there is any,
 // and of these the one that has sent the least.
 func (v *VTEP) leastUsed() (least *hop) {
+	var fewest uint64
 	for h := range v.hops.all {
 		if !h.learnable() || h.listed() || h.retired || v.shares.of[prefixOf(h.to.Load()[0])] != v.shares.most {
 			continue
 		}
-		if least == nil || h.idle && !least.idle || h.idle == least.idle && h.rx.Load() < least.rx.Load() {
-			least = h
+		if n := v.heard(h); least == nil || h.idle && !least.idle || h.idle == least.idle && n < fewest {
+			least, fewest = h, n
 		}
 	}
 	return least

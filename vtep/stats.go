@@ -2,20 +2,24 @@ package vtep
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// PeerStats describes a peer, or a multicast group, and counts its inner frames.
+// PeerStats describes a peer, or a multicast group, and counts its inner frames. Their bytes are from the inner
+// destination MAC on, and a superframe is one frame, as in the counters of ports.
 type PeerStats struct {
 	Peer   uint16         `json:"-"`
 	Addr   netip.AddrPort `json:"addr"`
 	Listed bool           `json:"listed"`        // configured, not learned
-	Rx     uint64         `json:"rx"`            // accepted frames
+	Rx     frame.Count    `json:"rx"`            // accepted frames
 	MTU    int            `json:"mtu"`           // length of the longest inner frame
 	VNI    frame.VNI      `json:"vni,omitzero"`  // of a next hop: what it sends with
 	Dead   bool           `json:"dead,omitzero"` // by SetDown
-	Tx     uint64         `json:"tx"`            // frames given to the underlay, including copies of flooded frames
+	Tx     frame.Count    `json:"tx"`            // frames given to the underlay, including copies of flooded frames
+
+	LastHeard time.Time `json:"last_heard,omitzero"` // when the last frame in Rx came in, to the second; zero = never
 }
 
 // Stats is a snapshot of a VTEP's tables and counters.
@@ -31,6 +35,9 @@ type Stats struct {
 
 // Stats returns a snapshot.
 func (v *VTEP) Stats() Stats {
+	for _, n := range v.networks.All() {
+		n.flood.Load().pass()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := Stats{
@@ -39,9 +46,12 @@ func (v *VTEP) Stats() Stats {
 	}
 	for h := range v.hops.all {
 		if h.family >= 0 && !h.retired && (!h.mcast || h.listed()) {
-			s.Peers = append(s.Peers, PeerStats{
-				Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h), VNI: h.vni, Dead: h.down.Load(),
-			})
+			rx, last := v.rx(h)
+			p := PeerStats{Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: rx, Tx: v.tx(h), MTU: v.mtuTo(h), VNI: h.vni, Dead: h.down.Load()}
+			if last != 0 {
+				p.LastHeard = time.Unix(last, 0)
+			}
+			s.Peers = append(s.Peers, p)
 		}
 	}
 	for r := range v.lost {

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/perworker"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -100,6 +101,9 @@ type VTEP struct {
 	hops     hopTable
 	varied   atomic.Int32  // hops with a header or a path MTU of their own
 	gone     atomic.Uint64 // times that Retire took numbers away
+
+	received perworker.Set[perworker.Table[received]] // by queue, from hops
+	sent     perworker.Set[perworker.Table[count]]    // by worker, to hops
 
 	swap   sync.Mutex // serializes SetUnderlay, Pause, Resume and Close
 	paused bool       // under swap
@@ -282,7 +286,7 @@ func (v *VTEP) Readers() []frame.Reader {
 		}
 		l := s.link.Load()
 		for i, r := range l.u.Readers() {
-			rs = append(rs, &reader{v: v, in: r, queue: i, link: l, family: s, bad: frame.Martian})
+			rs = append(rs, &reader{v: v, in: r, queue: i, counts: v.received.Of(len(rs)), link: l, family: s, bad: frame.Martian})
 		}
 	}
 	return rs
@@ -293,7 +297,7 @@ func (v *VTEP) Offloads() frame.Offloads { return frame.OffloadAll }
 
 // Writer returns the transmit side of worker w.
 func (v *VTEP) Writer(w int) frame.Writer {
-	x := &writer{v: v, worker: w}
+	x := &writer{v: v, worker: w, counts: v.sent.Of(w)}
 	for i, s := range v.families {
 		if s != nil {
 			x.send[i].follow(s.link.Load(), w)

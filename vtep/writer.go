@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
 // A writer puts frames into datagrams. It builds headers in scratch memory, because other ports may send the same
@@ -13,6 +14,7 @@ import (
 type writer struct {
 	v       *VTEP
 	worker  int
+	counts  *perworker.Table[count] // of hops
 	send    [2]outbox
 	scratch []scratch        // parallel to the Outs
 	to      []frame.Endpoint // parts of flood lists
@@ -27,6 +29,7 @@ type writer struct {
 	list *floodList
 	skip uint16
 	run  uint64
+	size uint64 // bytes of the run
 }
 
 // An outbox has the datagrams for one address family.
@@ -202,6 +205,7 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 		w.hop, w.list = h, nil
 	}
 	w.run++
+	w.size += uint64(o.F.Len())
 	return frame.NotDropped
 }
 
@@ -248,22 +252,27 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 		w.hop, w.list, w.skip = nil, l, o.Skip
 	}
 	w.run++
+	w.size += uint64(o.F.Len())
 	return frame.NotDropped
 }
 
 // count adds a run to the counters of its peers.
 func (w *writer) count() {
 	if w.hop != nil {
-		w.hop.tx.Add(w.run)
+		w.counts.Of(uint32(w.hop.num)).add(w.run, w.size)
 	}
-	if w.list != nil {
+	switch {
+	case w.list == nil:
+	case w.skip == 0:
+		w.list.count(w.run, w.size)
+	default:
 		for h := range w.list.all {
 			if h.num != w.skip {
-				h.tx.Add(w.run)
+				w.counts.Of(uint32(h.num)).add(w.run, w.size)
 			}
 		}
 	}
-	w.run = 0
+	w.run, w.size = 0, 0
 }
 
 // without returns the endpoints of the list without the peer skip, in scratch memory.
@@ -302,7 +311,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 			head = c
 		}
 		w.to = append(w.to, l.to[s][k])
-		h.tx.Add(1)
+		w.counts.Of(uint32(h.num)).add(1, uint64(o.F.Len()))
 	}
 	send()
 }

@@ -252,8 +252,8 @@ func TestStatsAreExact(t *testing.T) {
 
 	for _, s := range v.Stats().Peers {
 		want := map[uint16][2]uint64{p[1]: {3, 6 + 2}, p[2]: {3, 3 + 4}, p[3]: {3, 6 + 2}}[s.Peer]
-		if s.Rx != want[0] || s.Tx != want[1] || !s.Listed {
-			t.Errorf("%v: rx %d tx %d, want %v", s.Addr, s.Rx, s.Tx, want)
+		if s.Rx.Frames != want[0] || s.Tx.Frames != want[1] || !s.Listed {
+			t.Errorf("%v: rx %d tx %d, want %v", s.Addr, s.Rx.Frames, s.Tx.Frames, want)
 		}
 	}
 	total := 0

@@ -49,7 +49,7 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 				x.Local6 = local(&c, c.Local6)
 			}
 			for _, p := range st.Peers {
-				x.Peers = append(x.Peers, api.Peer{Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, Dead: p.Dead, MTU: p.MTU, Rx: p.Rx, Tx: p.Tx})
+				x.Peers = append(x.Peers, api.Peer{Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, Dead: p.Dead, MTU: p.MTU, Rx: p.Rx.Frames, Tx: p.Tx.Frames})
 			}
 			if !yield(x) {
 				return

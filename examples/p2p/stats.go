@@ -89,7 +89,7 @@ func takeStats(n *node.Node, v *vtep.VTEP) string {
 		}
 	}
 	for _, p := range tunnel.Peers {
-		s.Peers = append(s.Peers, peer{v.PeerName(p.Peer), p.Rx, p.Tx})
+		s.Peers = append(s.Peers, peer{v.PeerName(p.Peer), p.Rx.Frames, p.Tx.Frames})
 	}
 	line, _ := json.Marshal(s) // of plain numbers and strings: cannot fail
 	return "stats " + string(line)

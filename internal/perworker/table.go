@@ -1,11 +1,15 @@
 package perworker
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A Table has a T, such as a struct of atomic counters, for each of many small numbers. One worker owns it, and any goroutine may
-// read it. It is made as its owner uses it, in pages that never move. The zero Table is empty.
+// read it, and even write it if the T allows that. It is made as it is used, in pages that never move. The zero Table is empty.
 type Table[T any] struct {
 	pages atomic.Pointer[[]*page[T]]
+	mu    sync.Mutex // adding to pages
 }
 
 const pageLen = 64
@@ -15,7 +19,7 @@ type page[T any] struct {
 	_  [64]byte // no cache line of the last T is one of the next thing in memory
 }
 
-// Of returns the T of a number, and makes it if there is none. Only the owner calls it.
+// Of returns the T of a number, and makes it if there is none.
 func (t *Table[T]) Of(num uint32) *T {
 	if x := t.At(num); x != nil {
 		return x
@@ -23,7 +27,7 @@ func (t *Table[T]) Of(num uint32) *T {
 	return t.grow(num)
 }
 
-// At returns the T of a number, or nil if its owner has not used it.
+// At returns the T of a number, or nil if it was not made.
 func (t *Table[T]) At(num uint32) *T {
 	if p := t.pages.Load(); p != nil && num/pageLen < uint32(len(*p)) {
 		if x := (*p)[num/pageLen]; x != nil {
@@ -34,6 +38,11 @@ func (t *Table[T]) At(num uint32) *T {
 }
 
 func (t *Table[T]) grow(num uint32) *T {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.At(num); x != nil {
+		return x
+	}
 	var old []*page[T]
 	if p := t.pages.Load(); p != nil {
 		old = *p
@@ -45,7 +54,7 @@ func (t *Table[T]) grow(num uint32) *T {
 	return &pages[num/pageLen].of[num%pageLen]
 }
 
-// All iterates over what the owner has made, and over numbers beside that.
+// All iterates over what was made, and over numbers beside that.
 func (t *Table[T]) All(yield func(uint32, *T) bool) {
 	p := t.pages.Load()
 	if p == nil {

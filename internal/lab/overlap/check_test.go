@@ -90,7 +90,7 @@ func (c *crowd) checkNode(d *diff, i int, n *node) (copies, came uint64) {
 	vs := n.VTEP.Stats()
 	var tx, rx uint64
 	for _, p := range vs.Peers {
-		tx += p.Tx
+		tx += p.Tx.Frames
 		rx += p.Rx
 	}
 	if tx != under {

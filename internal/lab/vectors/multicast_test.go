@@ -72,7 +72,7 @@ var multicastRows = []row{
 		}
 		l.quiet()
 		for _, p := range l.VTEP.Stats().Peers {
-			l.check(p.Addr.Addr() == l.groupAddr(9) && p.Tx == 3 && p.Rx == 0 && p.Listed, "%+v", p)
+			l.check(p.Addr.Addr() == l.groupAddr(9) && p.Tx.Frames == 3 && p.Rx.Frames == 0 && p.Listed, "%+v", p)
 		}
 		st := l.VTEP.Stats()
 		l.check(st.Tx.Frames == 3 && st.Learned == 0 && len(st.Peers) == 1, "%+v", st)
@@ -306,7 +306,7 @@ var multicastRows = []row{
 		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
 		h.Got()
 		st := v.Stats()
-		l.check(len(st.Peers) == 1 && st.Peers[0].Addr == local(2) && st.Peers[0].Rx == 1 && st.Learned == 0, "%+v", st)
+		l.check(len(st.Peers) == 1 && st.Peers[0].Addr == local(2) && st.Peers[0].Rx.Frames == 1 && st.Learned == 0, "%+v", st)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): tun.Dest(st.Peers[0].Peer)})
 		x = eth(rmac(1), h.MAC, "")
 		l.passes(h, x, f)

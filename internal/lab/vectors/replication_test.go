@@ -28,7 +28,7 @@ var replicationRows = []row{
 			f.want(want...)
 		}
 		for _, p := range l.VTEP.Stats().Peers {
-			l.check(p.Tx == 5, "%v: %d sent", p.Addr, p.Tx)
+			l.check(p.Tx.Frames == 5, "%v: %d sent", p.Addr, p.Tx.Frames)
 		}
 	}},
 	{id: "5.replication", name: "of that VNI", wire: func(l *lab) {

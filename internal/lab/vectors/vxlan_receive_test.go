@@ -147,7 +147,7 @@ var receiveRows = []row{
 		}
 		check.Equal(l.T, "of 32 frames", len(h.Got()), 32)
 		st := l.VTEP.Stats()
-		l.check(len(st.Peers) == 1 && st.Peers[0].Rx == 32, "peers %+v", st.Peers)
+		l.check(len(st.Peers) == 1 && st.Peers[0].Rx.Frames == 32, "peers %+v", st.Peers)
 		check.Equal(l.T, "moves", l.seg.FDB().Stats().Moved, 0)
 	}},
 
