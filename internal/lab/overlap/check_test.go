@@ -91,7 +91,7 @@ func (c *crowd) checkNode(d *diff, i int, n *node) (copies, came uint64) {
 	var tx, rx uint64
 	for _, p := range vs.Peers {
 		tx += p.Tx.Frames
-		rx += p.Rx
+		rx += p.Rx.Frames
 	}
 	if tx != under {
 		d.addf("node%d: peers say %d copies, the underlay %d", i, tx, under)
