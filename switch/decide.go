@@ -24,7 +24,7 @@ type circuit struct {
 	vsi   *VSI
 	port  *port
 	tag   uint32
-	tally *tally // nil for the switch itself
+	tally *tally
 
 	group         uint8 // split horizon; 0 = none
 	hub           bool  // frames may leave through the tunnel they came in on, to another peer

@@ -36,6 +36,8 @@ type port struct {
 	workers  []*worker     // under Switch.mu
 	rx       ledger
 	tx       counters
+	tallies  []*tally // of members; under Switch.tallies.mu
+	past     traffic  // of members that have gone; likewise
 }
 
 // has reports whether the port has this peer; 0 is the port itself.

@@ -8,12 +8,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Indices into counters. Snapshots are read in this order, and a worker counts received frames before
-// accepted ones, so no snapshot has more accepted than received.
+// Indices into counters. What a port accepted and sent is what its attachments have; see tally.
 const (
-	cAcceptedFrames = iota
-	cAcceptedBytes
-	cFrames
+	cFrames = iota
 	cBytes
 	cForwarded
 	cReplied
@@ -35,9 +32,8 @@ func floodCounter(c Class) int {
 	return cUnknown
 }
 
-// counters of received frames belong to one worker each. Those of sent frames are shared by all workers
-// that send to the port, which add to them once a batch: separate ones would be 65,536 for 256 ports
-// that send to each other.
+// counters of received frames belong to one worker each. Those of copies that were not sent are shared by all
+// workers that send to the port: separate ones would be 65,536 for 256 ports that send to each other.
 type counters [numCounters]atomic.Uint64
 
 func (c *counters) values() (v [numCounters]uint64) {
@@ -237,7 +233,7 @@ func (s *Switch) stats(ports []*port) Stats {
 	st := Stats{TooBig: s.tooBig.Stats(), EventsLost: s.events.lost.Load()}
 	for _, p := range ports {
 		if p != nil {
-			st.Ports = append(st.Ports, p.stats())
+			st.Ports = append(st.Ports, p.stats(s.tallies.ofPort(p)))
 		}
 	}
 	for _, v := range s.VSIs() {
@@ -264,13 +260,14 @@ func (a *Attachment) Stats() AttachmentStats {
 	return s.stats(a.tally)
 }
 
-func (p *port) stats() PortStats {
+// stats returns the counters beside those of its attachments, which were read before.
+func (p *port) stats(sum traffic) PortStats {
 	rx, tx := p.rx.sum(), p.tx.values()
 	return PortStats{
 		Port: p.num, Name: p.name,
 		Rx:        frame.Count{Frames: rx[cFrames], Bytes: rx[cBytes]},
-		Accepted:  frame.Count{Frames: rx[cAcceptedFrames], Bytes: rx[cAcceptedBytes]},
-		Tx:        frame.Count{Frames: tx[cFrames], Bytes: tx[cBytes]},
+		Accepted:  sum.rx,
+		Tx:        sum.tx,
 		Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
 		RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
 	}

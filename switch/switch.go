@@ -105,7 +105,7 @@ func New(cfg *Config) (*Switch, error) {
 	s.inject = ring.New[injection](0)
 	s.configure(c)
 	s.events.name = s.Name
-	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}}
+	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}, tallies: []*tally{{}}}
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
 	return s, nil

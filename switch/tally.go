@@ -64,7 +64,7 @@ type tallyTable = perworker.Table[tallied]
 // tallies sums the tables of the workers.
 type tallies struct {
 	mu   sync.Mutex
-	next uint32
+	next uint32 // the last number given; 0 is the switch itself, in all VSIs
 	free []uint32
 	live map[*tallyTable]struct{}
 	past tallyTable // of workers that have ended
@@ -78,15 +78,16 @@ func (s *tallies) open(a *Attachment) {
 	if n := len(s.free); n > 0 {
 		t.num, s.free = s.free[n-1], s.free[:n-1]
 	} else {
-		t.num = s.next
 		s.next++
+		t.num = s.next
 	}
 	a.tally = t
+	a.port.tallies = append(a.port.tallies, t)
 	a.vsi.tallies = append(a.vsi.tallies, t)
 }
 
 // shut ends an attachment that no worker knows any more. Its counts stay in those of the VSI. With keep they also stay in the
-// list of the VSI's attachments.
+// list of its attachments.
 func (s *tallies) shut(a *Attachment, keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,6 +101,10 @@ func (s *tallies) shut(a *Attachment, keep bool) {
 	if !keep {
 		v.past.add(n)
 		v.tallies = slices.DeleteFunc(v.tallies, func(x *tally) bool { return x == t })
+	}
+	if !a.port.gone.Load() {
+		a.port.past.add(n)
+		a.port.tallies = slices.DeleteFunc(a.port.tallies, func(x *tally) bool { return x == t })
 	}
 }
 
@@ -153,6 +158,17 @@ func (s *tallies) stats(t *tally) AttachmentStats {
 	return AttachmentStats{Port: t.port, Tag: t.tag, Rx: n.rx, Tx: n.tx}
 }
 
+// ofPort returns the sum over the attachments that a port has and had.
+func (s *tallies) ofPort(p *port) traffic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := p.past
+	for _, t := range p.tallies {
+		all.add(s.sum(t))
+	}
+	return all
+}
+
 // list returns the counts of a VSI's attachments, and their sum with those that have gone.
 func (s *tallies) list(v *VSI) (all traffic, list []AttachmentStats) {
 	s.mu.Lock()
@@ -186,7 +202,7 @@ func (w *worker) count(t *tally) *addition {
 // entered counts, for the attachment of the frames so far, those that were not dropped since the last call.
 func (w *worker) entered() {
 	now := frame.Count{Frames: w.frames - w.dropped, Bytes: w.bytes - w.droppedBytes}
-	if c := w.circuit; c != nil && c.tally != nil && now.Frames != w.counted.Frames {
+	if c := w.circuit; c != nil && now.Frames != w.counted.Frames {
 		p := w.count(c.tally)
 		p.rx.Frames += now.Frames - w.counted.Frames
 		p.rx.Bytes += now.Bytes - w.counted.Bytes

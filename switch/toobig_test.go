@@ -57,6 +57,9 @@ func (l *lab) wantAccounts() {
 	st := l.s.Stats()
 	l.s.wantSums(l.t)
 	for _, p := range st.Ports {
+		if p.Accepted.Frames != p.Rx.Frames-p.RxDrops.Total() {
+			l.t.Errorf("port %s: accepted %+v: %+v", p.Name, p.Accepted, p)
+		}
 		if sum := p.Forwarded + p.Replied + p.Consumed + p.Flood.Broadcast + p.Flood.Multicast + p.Flood.Unknown + p.RxDrops.Total(); sum != p.Rx.Frames {
 			l.t.Errorf("port %s: %d frames in, %d accounted for: %+v", p.Name, p.Rx.Frames, sum, p)
 		}

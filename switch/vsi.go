@@ -255,7 +255,7 @@ func (v *VSI) publish() {
 		v.missFor = t
 	}
 	own := &circuit{
-		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
+		vsi: v, port: v.sw.own, tag: uint32(v.vni), tally: v.sw.own.tallies[0], forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
 		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN, routeIsolated: v.cfg.RouteIsolated,
 		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}

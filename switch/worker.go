@@ -107,12 +107,10 @@ func (w *worker) handle() {
 	}
 	w.flush()
 	w.entered()
-	w.tell()
 	w.rx.add(cFrames, w.frames)
 	w.rx.add(cBytes, w.bytes)
-	w.rx.add(cAcceptedFrames, w.frames-w.dropped)
-	w.rx.add(cAcceptedBytes, w.bytes-w.droppedBytes)
 	w.rx.add(cForwarded, w.forwarded)
+	w.tell() // last: no snapshot has more accepted than received
 	w.frames, w.bytes, w.forwarded, w.dropped, w.droppedBytes, w.counted = 0, 0, 0, 0, 0, frame.Count{}
 }
 
@@ -402,37 +400,33 @@ func (w *worker) flush() {
 		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
 			w.sw.log.Warn("write", "port", x.port.name, "err", err)
 		}
-		var all frame.Count
 		to := len(x.out)
 		for i := len(x.runs) - 1; i >= 0; i-- {
 			r := x.runs[i]
-			n := w.sent(x, r.from, to)
+			n := w.sent(x.port, x.out[r.from:to])
 			left := &w.count(r.of).tx
 			left.Frames += n.Frames
 			left.Bytes += n.Bytes
-			all.Frames += n.Frames
-			all.Bytes += n.Bytes
 			to = r.from
 		}
 		x.out, x.runs, x.of = x.out[:0], x.runs[:0], nil
-		x.port.tx.add(cFrames, all.Frames)
-		x.port.tx.add(cBytes, all.Bytes)
 	}
 	w.staged = w.staged[:0]
 }
 
 // sent forgets a run of frames, counts those that the port did not take, and returns the others.
-func (w *worker) sent(x *egress, from, to int) (n frame.Count) {
-	for i := from; i < to; i++ {
-		o := &x.out[i]
+func (w *worker) sent(p *port, out []frame.Out) frame.Count {
+	var frames, bytes uint64
+	for i := range out {
+		o := &out[i]
 		if o.Drop != frame.NotDropped {
-			x.port.tx.add(cDrops+int(o.Drop), 1)
+			p.tx.add(cDrops+int(o.Drop), 1)
 			w.dropVSI(o, o.Drop)
 		} else {
-			n.Frames++
-			n.Bytes += uint64(o.F.Len())
+			frames++
+			bytes += uint64(o.F.Len())
 		}
 		o.F = nil // borrowed
 	}
-	return n
+	return frame.Count{Frames: frames, Bytes: bytes}
 }
