@@ -50,10 +50,10 @@ type worker struct {
 // An egress is one worker's list of frames for one port.
 type egress struct {
 	port *port
-	to   frame.Writer
-	out  []frame.Out
-	runs []run
 	of   *tally // of the last run
+	out  []frame.Out
+	to   frame.Writer
+	runs []run
 }
 
 // A run is consecutive frames of an egress that leave by one attachment.

@@ -17,19 +17,20 @@ type reader struct {
 	queue  int
 	link   *link
 	family *family
-	counts *perworker.Table[received] // of hops
 
 	// What was looked up for the previous packet of the batch. Most packets come in runs.
 	src     frame.Endpoint
 	bad     frame.Reason // why packets from src are dropped
 	from    *hop         // of src; nil = unknown
 	run     uint64       // packets from src
-	size    uint64       // bytes of their frames
-	now     int64        // of this batch, in Unix seconds
 	vni     frame.VNI
 	open    bool     // vni is open
 	net     *network // of vni
 	allowed *hop     // may send frames of vni, if peers are listed for each VNI
+
+	size   uint64                     // bytes of the frames of run
+	now    int64                      // of this batch, in Unix seconds
+	counts *perworker.Table[received] // of hops
 }
 
 // noVNI is the VNI of a packet with an invalid header. No attachment has it, so the drop counts for none.
@@ -110,7 +111,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	}
 	f.From = frame.NewDest(0, r.from.num)
 	r.run++
-	r.size += uint64(f.Len())
+	r.size += uint64(len(p))
 	return frame.NotDropped
 }
 
