@@ -37,6 +37,11 @@ func (c *Client) Ports(ctx context.Context) ([]Port, error) {
 	return ask[[]Port](ctx, c, "/v1/port", nil)
 }
 
+// Segments returns the segments with their counters, or one "vni".
+func (c *Client) Segments(ctx context.Context, q Query) ([]Segment, error) {
+	return ask[[]Segment](ctx, c, "/v1/vni", q)
+}
+
 // Floods returns the flood lists.
 func (c *Client) Floods(ctx context.Context) ([]Flood, error) {
 	return ask[[]Flood](ctx, c, "/v1/flood", nil)

@@ -65,6 +65,10 @@ type Peer struct {
 	MTU    int    `json:"mtu"`
 	Rx     uint64 `json:"rx"` // frames
 	Tx     uint64 `json:"tx"`
+
+	RxBytes   uint64     `json:"rx_bytes"`
+	TxBytes   uint64     `json:"tx_bytes"`
+	LastHeard *time.Time `json:"last_heard,omitempty"` // when the last frame of rx came, to the second
 }
 
 // A Port is one port or tunnel of the switch. Port 0 is the switch itself.
@@ -89,6 +93,24 @@ type Port struct {
 type Member struct {
 	VNI frame.VNI `json:"vni"`
 	Tag uint32    `json:"tag"` // VLAN ID, or for a tunnel the VNI; 0 = none
+}
+
+// A Segment is a VNI with its counters, and those of each member.
+type Segment struct {
+	VNI     frame.VNI         `json:"vni"`
+	Rx      frame.Count       `json:"rx"` // what came in and was not dropped, of all members that there are and were
+	Tx      frame.Count       `json:"tx"` // copies that went out
+	Flood   vswitch.Flooded   `json:"flood"`
+	Drops   map[string]uint64 `json:"drops"` // by reason
+	Members []SegmentMember   `json:"members"`
+}
+
+// A SegmentMember is a port or tunnel of a segment.
+type SegmentMember struct {
+	Port string      `json:"port"`
+	VLAN uint32      `json:"vlan,omitempty"` // of the port in this segment; 0 = untagged
+	Rx   frame.Count `json:"rx"`
+	Tx   frame.Count `json:"tx"`
 }
 
 // A Flood is the flood list of a segment in a tunnel.

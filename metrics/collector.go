@@ -61,7 +61,7 @@ func New(cfg *Config) *Collector {
 		c.cfg = *cfg
 	}
 	s := c.sink(nil)
-	s.ofSwitch(vswitch.Stats{Ports: make([]vswitch.PortStats, 1), VSIs: make([]vswitch.VSIStats, 1)})
+	s.ofSwitch(vswitch.Stats{Ports: make([]vswitch.PortStats, 1), VSIs: []vswitch.VSIStats{{Attachments: make([]vswitch.AttachmentStats, 1)}}})
 	s.vtep("", vtep.Stats{}, false)
 	s.underlay("", underlay.Stats{})
 	s.neighbours("", arp.Stats{})
@@ -98,11 +98,13 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 func (s sink) ofSwitch(st vswitch.Stats) {
 	s.counter("events_lost", "Events of the switch that did not fit the queue of a reader.")(st.EventsLost)
 	s.tooBig(st.TooBig)
+	ports := map[uint16]string{}
 	for i := range st.Ports {
 		s.port(&st.Ports[i])
+		ports[st.Ports[i].Port] = st.Ports[i].Name
 	}
 	for i := range st.VSIs {
-		s.vsi(&st.VSIs[i])
+		s.vsi(&st.VSIs[i], ports)
 	}
 }
 

@@ -19,10 +19,11 @@
 //
 //	vxswitch_port_         port, number                 frames and bytes; decisions; flooding by class
 //	vxswitch_drops_total   port, number, direction, reason
-//	vxswitch_vsi_          vni                          flooding by class, drops by reason
+//	vxswitch_vsi_          vni                          frames and bytes, flooding by class, drops by reason
+//	vxswitch_attachment_   vni, port, number, tag       frames and bytes of a port or tunnel in a VNI
 //	vxswitch_fdb_          vni                          entries; learned, moved, refused, ...
 //	vxswitch_vtep_         vtep                         frames and bytes, peers, losses
-//	vxswitch_vtep_peer_    vtep, peer, number           frames, MTU
+//	vxswitch_vtep_peer_    vtep, peer, number           frames and bytes, last heard, MTU
 //	vxswitch_underlay_     underlay                     datagrams, runs, losses, errors the network reported
 //	vxswitch_neighbour_    vni                          messages by outcome; the table
 //	vxswitch_gateway_      vrf, vni                     packets routed, answered, waiting
@@ -44,8 +45,8 @@
 //
 // # How many series
 //
-// Each port has 14, each VSI 15, plus 13 with neighbours and 8 with a gateway, and those by
-// reason. Their number follows from the configuration. Each peer has 3; the network can add
+// Each port has 14, each VSI 21, plus 4 for each attachment, 13 with neighbours and 8 with a gateway, and those by
+// reason. Their number follows from the configuration. Each peer has 6; the network can add
 // up to vtep.Config.MaxPeers learned peers. [Config].NoPeers omits the series of peers. No series
 // is by MAC or by host.
 //

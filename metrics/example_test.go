@@ -60,7 +60,9 @@ func Example() {
 	// Output:
 	// vxswitch_fdb_entries{vni="100"} 0
 	// vxswitch_vtep_peer_mtu_bytes{number="1",peer="192.0.2.2:4789",vtep="vtep"} 1464
+	// vxswitch_vtep_peer_receive_bytes_total{number="1",peer="192.0.2.2:4789",vtep="vtep"} 0
 	// vxswitch_vtep_peer_receive_frames_total{number="1",peer="192.0.2.2:4789",vtep="vtep"} 0
+	// vxswitch_vtep_peer_transmit_bytes_total{number="1",peer="192.0.2.2:4789",vtep="vtep"} 0
 	// vxswitch_vtep_peer_transmit_frames_total{number="1",peer="192.0.2.2:4789",vtep="vtep"} 0
 	// vxswitch_vtep_peers{origin="learned",vtep="vtep"} 0
 	// vxswitch_vtep_peers{origin="listed",vtep="vtep"} 1

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -75,9 +76,12 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	s := m.sink(ch)
 	sw := make1[vswitch.Stats](m)
 	sw.Ports[1].Port, sw.VSIs[1].VNI = 1, 1
+	for i := range sw.VSIs {
+		sw.VSIs[i].Attachments[1].Tag = 1
+	}
 	s.ofSwitch(sw)
 	v := make1[vtep.Stats](m)
-	v.Peers[1].Peer = 1
+	v.Peers[1].Peer, v.Peers[1].LastHeard = 1, time.Unix(1<<30, 0)
 	s.vtep("vtep", v, true)
 	s.underlay("v4", make1[underlay.Stats](m))
 	n := make1[arp.Stats](m)

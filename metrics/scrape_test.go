@@ -36,6 +36,14 @@ func TestScrape(t *testing.T) {
 			}
 		}})
 		want := `
+# HELP vxswitch_attachment_receive_bytes_total Bytes of frames that came in and were not dropped.
+# TYPE vxswitch_attachment_receive_bytes_total counter
+vxswitch_attachment_receive_bytes_total{number="1",port="vtep",tag="100",vni="100"} 86
+vxswitch_attachment_receive_bytes_total{number="2",port="host1",tag="0",vni="100"} 3018
+# HELP vxswitch_attachment_transmit_frames_total Frames that went out: to a tunnel one, whatever the number of peers.
+# TYPE vxswitch_attachment_transmit_frames_total counter
+vxswitch_attachment_transmit_frames_total{number="1",port="vtep",tag="100",vni="100"} 4
+vxswitch_attachment_transmit_frames_total{number="2",port="host1",tag="0",vni="100"} 1
 # HELP vxswitch_drops_total Of vxswitch_port_dropped_frames_total, by reason. A reason appears with its first drop.
 # TYPE vxswitch_drops_total counter
 vxswitch_drops_total{direction="receive",number="2",port="host1",reason="bad-source-mac"} 1
@@ -100,9 +108,21 @@ vxswitch_vsi_drops_total{reason="reflect",vni="100"} 1
 vxswitch_vsi_flooded_frames_total{class="broadcast",vni="100"} 1
 vxswitch_vsi_flooded_frames_total{class="multicast",vni="100"} 0
 vxswitch_vsi_flooded_frames_total{class="unknown",vni="100"} 0
+# HELP vxswitch_vsi_receive_frames_total Frames that came in and were not dropped, of all attachments that there are and were.
+# TYPE vxswitch_vsi_receive_frames_total counter
+vxswitch_vsi_receive_frames_total{vni="100"} 5
+# HELP vxswitch_vsi_transmit_bytes_total Bytes of frames that went out.
+# TYPE vxswitch_vsi_transmit_bytes_total counter
+vxswitch_vsi_transmit_bytes_total{vni="100"} 3104
 # HELP vxswitch_vtep_peer_mtu_bytes Longest inner frame towards the peer.
 # TYPE vxswitch_vtep_peer_mtu_bytes gauge
 vxswitch_vtep_peer_mtu_bytes{number="1",peer="10.0.0.2:4789",vtep="vtep0"} 1464
+# HELP vxswitch_vtep_peer_receive_bytes_total Bytes of frames accepted from the peer.
+# TYPE vxswitch_vtep_peer_receive_bytes_total counter
+vxswitch_vtep_peer_receive_bytes_total{number="1",peer="10.0.0.2:4789",vtep="vtep0"} 86
+# HELP vxswitch_vtep_peer_transmit_bytes_total Bytes of frames handed to the underlay for the peer.
+# TYPE vxswitch_vtep_peer_transmit_bytes_total counter
+vxswitch_vtep_peer_transmit_bytes_total{number="1",peer="10.0.0.2:4789",vtep="vtep0"} 3018
 # HELP vxswitch_vtep_peer_receive_frames_total Frames accepted from the peer.
 # TYPE vxswitch_vtep_peer_receive_frames_total counter
 vxswitch_vtep_peer_receive_frames_total{number="1",peer="10.0.0.2:4789",vtep="vtep0"} 1

@@ -27,14 +27,29 @@ func (s sink) port(st *vswitch.PortStats) {
 	drops.drops(st.TxDrops, "transmit")
 }
 
+func (s sink) attachment(st *vswitch.AttachmentStats, ports map[uint16]string) {
+	s = s.with("port", text(ports[st.Port]), "number", strconv.Itoa(int(st.Port)), "tag", strconv.Itoa(int(st.Tag)))
+	s.counter("attachment_receive_frames", "Frames that came in and were not dropped.")(st.Rx.Frames)
+	s.counter("attachment_receive_bytes", "Bytes of frames that came in and were not dropped.")(st.Rx.Bytes)
+	s.counter("attachment_transmit_frames", "Frames that went out: to a tunnel one, whatever the number of peers.")(st.Tx.Frames)
+	s.counter("attachment_transmit_bytes", "Bytes of frames that went out.")(st.Tx.Bytes)
+}
+
 func (p put) flooded(n vswitch.Flooded) {
 	p(n.Broadcast, "broadcast")
 	p(n.Multicast, "multicast")
 	p(n.Unknown, "unknown")
 }
 
-func (s sink) vsi(st *vswitch.VSIStats) {
+func (s sink) vsi(st *vswitch.VSIStats, ports map[uint16]string) {
 	s = s.with("vni", st.VNI.String())
+	s.counter("vsi_receive_frames", "Frames that came in and were not dropped, of all attachments that there are and were.")(st.Rx.Frames)
+	s.counter("vsi_receive_bytes", "Bytes of frames that came in and were not dropped.")(st.Rx.Bytes)
+	s.counter("vsi_transmit_frames", "Frames that went out: a frame flooded to n attachments is n.")(st.Tx.Frames)
+	s.counter("vsi_transmit_bytes", "Bytes of frames that went out.")(st.Tx.Bytes)
+	for i := range st.Attachments {
+		s.attachment(&st.Attachments[i], ports)
+	}
 	s.counter("vsi_flooded_frames", "Frames flooded, once each, by class.", "class").flooded(st.Flood)
 	s.counter("vsi_dropped_frames", "Frames and copies dropped.")(st.Drops.Total())
 	s.counter("vsi_drops", "Of vxswitch_vsi_dropped_frames_total, by reason. A reason appears with its first drop.", "reason").drops(st.Drops)

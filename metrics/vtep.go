@@ -18,7 +18,10 @@ func (s sink) vtep(name string, st vtep.Stats, peers bool) {
 	s.counter("vtep_lost_frames", "Copies the underlay did not take of frames of which it took others.")(st.Lost.Total())
 	s.counter("vtep_losses", "Of vxswitch_vtep_lost_frames_total, by reason. A reason appears with its first loss.", "reason").drops(st.Lost)
 	rx := s.counter("vtep_peer_receive_frames", "Frames accepted from the peer.", "peer", "number")
+	rxBytes := s.counter("vtep_peer_receive_bytes", "Bytes of frames accepted from the peer.", "peer", "number")
 	tx := s.counter("vtep_peer_transmit_frames", "Frames handed to the underlay for the peer, copies of flooded ones included.", "peer", "number")
+	txBytes := s.counter("vtep_peer_transmit_bytes", "Bytes of frames handed to the underlay for the peer.", "peer", "number")
+	heard := s.gauge("vtep_peer_last_heard_timestamp_seconds", "When the last frame was accepted from the peer. Absent if none was.", "peer", "number")
 	mtu := s.gauge("vtep_peer_mtu_bytes", "Longest inner frame towards the peer.", "peer", "number")
 	listed := uint64(0)
 	for i := range st.Peers {
@@ -29,7 +32,12 @@ func (s sink) vtep(name string, st vtep.Stats, peers bool) {
 		if peers {
 			addr, num := text(peerName(p.Addr)), strconv.Itoa(int(p.Peer))
 			rx(p.Rx.Frames, addr, num)
+			rxBytes(p.Rx.Bytes, addr, num)
 			tx(p.Tx.Frames, addr, num)
+			txBytes(p.Tx.Bytes, addr, num)
+			if !p.LastHeard.IsZero() {
+				heard(uint64(p.LastHeard.Unix()), addr, num)
+			}
 			mtu(uint64(p.MTU), addr, num)
 		}
 	}

@@ -54,7 +54,15 @@ func inVLAN(dst, src frame.MAC, vlan byte, n int) []byte {
 
 // Frames of two segments, in turn in one batch of a trunk: known and flooded ones, drops at the entrance and on the way.
 func TestTallies(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { tallyFrames(t, false) })
+	t.Run("traced", func(t *testing.T) { tallyFrames(t, true) })
+}
+
+func tallyFrames(t *testing.T, traced bool) {
 	inLab(t, func(l *lab) {
+		if traced {
+			defer check.Must(l.s.Trace(nil))(l.t).Close()
+		}
 		two := check.Must(l.s.VSI(2, nil))(l.t)
 		trunk, t1 := l.port("trunk", 10)
 		t2 := check.Must(two.Attach(trunk, 20))(l.t)

@@ -105,6 +105,7 @@ func (w *worker) traced(f *frame.Frame) {
 		r.Dst, r.Src, r.Type = frame.MAC(b), frame.MAC(b[6:]), binary.BigEndian.Uint16(b[12:])
 	}
 	r.From = frame.NewDest(w.port.num, f.From.Peer())
+	w.entered()
 	w.circuit, w.verdict = nil, frame.Continue
 	w.frame(f)
 	r.VNI, r.Verdict = f.VNI, w.verdict

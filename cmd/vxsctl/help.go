@@ -16,6 +16,7 @@ Show:
   bfd                               sessions that probe next hops and peers
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters
+  vni [show] [vni N]                segments, their members and counters
   drops                             dropped frames by port and reason
   policy                            rules and their counters
   stats                             totals

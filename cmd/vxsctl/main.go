@@ -117,6 +117,8 @@ func (s *session) do(ctx context.Context, args []string) error {
 		return s.show(ctx, w, dropsTable)
 	case "policy":
 		return s.show(ctx, w, policyTable)
+	case "vni":
+		return s.show(ctx, w, vniTable, "vni")
 	case "flood":
 		return s.show(ctx, w, floodTable)
 	case "bfd":

@@ -174,10 +174,16 @@ func TestTables(t *testing.T) {
 				"vrf red vni 7  10.1.0.1  10.1.0.2  dead    down   time-expired  1s        0s         5     0         no route\n"},
 		{"waiting proto evpn", "GET /v1/waiting?proto=evpn", `[{"proto":"evpn","state":"waiting","row":"flood vni 7 vtep 10.0.0.2:0","why":"VNI: there is no such segment"}]`,
 			"PROTO  STATE    SINCE  ROW                          WHY\nevpn   waiting  -      flood vni 7 vtep 10.0.0.2:0  VNI: there is no such segment\n"},
-		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,
-			"TUNNEL  TYPE   LOCAL             PEER           KIND    MTU   RX  TX\n" +
-				"vx      vxlan  10.0.0.1:4789     10.0.0.2:4789  listed  1400  1   2\n" +
-				"e       ipip   10.0.0.1,fd00::1  -              -       1480  -   -\n"},
+		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2,"rx_bytes":60,"tx_bytes":120,"last_heard":"2999-01-01T00:00:00Z"}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,
+			"TUNNEL  TYPE   LOCAL             PEER           KIND    MTU   RX  RX-BYTES  TX  TX-BYTES  HEARD\n" +
+				"vx      vxlan  10.0.0.1:4789     10.0.0.2:4789  listed  1400  1   60        2   120       0s\n" +
+				"e       ipip   10.0.0.1,fd00::1  -              -       1480  -   -         -   -         -\n"},
+		{"vni show vni 7", "GET /v1/vni?vni=7", `[{"vni":7,"rx":{"frames":3,"bytes":180},"tx":{"frames":4,"bytes":240},"flood":{"broadcast":1,"unknown":1},"drops":{"policy":2,"short":1},
+			"members":[{"port":"tap0","vlan":30,"rx":{"frames":3,"bytes":180},"tx":{"frames":1,"bytes":60}},{"port":"vx","rx":{},"tx":{"frames":3,"bytes":180}}]}]`,
+			"VNI  PORT  VLAN  RX  RX-BYTES  TX  TX-BYTES  FLOODED  DROPS\n" +
+				"7    -     -     3   180       4   240       2        3\n" +
+				"7    tap0  30    3   180       1   60        -        -\n" +
+				"7    vx    -     0   0         3   180       -        -\n"},
 		{"port", "GET /v1/port", `[{"name":"tap0","type":"tap","mtu":1514,"members":[{"vni":7,"tag":0},{"vni":8,"tag":30}],"rx":{"frames":1,"bytes":60},"tx":{"frames":2,"bytes":120},"rx_drops":{"short":3,"policy":4},"tx_drops":{}}]`,
 			"PORT  TYPE  MTU   VNIS          RX  RX-BYTES  TX  TX-BYTES  RX-DROPS  TX-DROPS\n" +
 				"tap0  tap   1514  7,8(vlan 30)  1   60        2   120       7         0\n"},

@@ -115,7 +115,7 @@ func routeTable(text []byte) ([][]string, error) {
 }
 
 func vtepTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "TUNNEL TYPE LOCAL PEER KIND MTU RX TX", func(v api.VTEP) (rows [][]string) {
+	return rowsOf(text, "TUNNEL TYPE LOCAL PEER KIND MTU RX RX-BYTES TX TX-BYTES HEARD", func(v api.VTEP) (rows [][]string) {
 		local := v.Local
 		if v.Local6 != "" {
 			local += "," + v.Local6
@@ -128,10 +128,10 @@ func vtepTable(text []byte) ([][]string, error) {
 			if p.Dead {
 				kind += ",dead"
 			}
-			rows = append(rows, row(v.Name, v.Type, local, p.Addr, kind, p.MTU, p.Rx, p.Tx))
+			rows = append(rows, row(v.Name, v.Type, local, p.Addr, kind, p.MTU, p.Rx, p.RxBytes, p.Tx, p.TxBytes, since(p.LastHeard)))
 		}
 		if len(rows) == 0 {
-			rows = append(rows, row(v.Name, v.Type, local, "", "", v.MTU, "", ""))
+			rows = append(rows, row(v.Name, v.Type, local, "", "", v.MTU, "", "", "", "", ""))
 		}
 		return rows
 	})
@@ -140,6 +140,29 @@ func vtepTable(text []byte) ([][]string, error) {
 func portTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS", func(p api.Port) [][]string {
 		return [][]string{row(p.Name, p.Type, p.MTU, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
+	})
+}
+
+// since returns the time that has passed since t.
+func since(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return max(time.Since(*t), 0).Truncate(time.Second).String()
+}
+
+// vniTable has a row of each segment, and one of each member.
+func vniTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI PORT VLAN RX RX-BYTES TX TX-BYTES FLOODED DROPS", func(s api.Segment) [][]string {
+		rows := [][]string{row(s.VNI, "", "", s.Rx.Frames, s.Rx.Bytes, s.Tx.Frames, s.Tx.Bytes, s.Flood.Broadcast+s.Flood.Multicast+s.Flood.Unknown, sum(s.Drops))}
+		for _, m := range s.Members {
+			vlan := ""
+			if m.VLAN != 0 {
+				vlan = fmt.Sprint(m.VLAN)
+			}
+			rows = append(rows, row(s.VNI, m.Port, vlan, m.Rx.Frames, m.Rx.Bytes, m.Tx.Frames, m.Tx.Bytes, "", ""))
+		}
+		return rows
 	})
 }
 

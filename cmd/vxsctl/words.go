@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-const objects = "fdb, neigh, route, vtep, port, drops, policy, flood, bfd, waiting, config, stats, reload, monitor, trace, capture, top, help"
+const objects = "fdb, neigh, route, vtep, port, vni, drops, policy, flood, bfd, waiting, config, stats, reload, monitor, trace, capture, top, help"
 
 // misused is an error in the command line.
 type misused string

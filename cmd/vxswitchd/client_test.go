@@ -27,6 +27,11 @@ func TestClient(t *testing.T) {
 		t.Fatal("no flood lists")
 	}
 	vni := floods[0].VNI
+	segments, err := c.Segments(ctx, api.Query{"vni": fmt.Sprint(vni)})
+	must(t, err)
+	if len(segments) != 1 || segments[0].VNI != vni || len(segments[0].Members) != 1 || segments[0].Members[0].Port != tunnels[0].Name {
+		t.Errorf("%+v", segments)
+	}
 	must(t, c.Change(ctx, api.Change{Op: api.Add, VNI: vni, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"}))
 	entries, err := c.FDB(ctx, api.Query{"vni": fmt.Sprint(vni)})
 	must(t, err)

@@ -49,7 +49,14 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 				x.Local6 = local(&c, c.Local6)
 			}
 			for _, p := range st.Peers {
-				x.Peers = append(x.Peers, api.Peer{Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, Dead: p.Dead, MTU: p.MTU, Rx: p.Rx.Frames, Tx: p.Tx.Frames})
+				y := api.Peer{
+					Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, Dead: p.Dead, MTU: p.MTU,
+					Rx: p.Rx.Frames, Tx: p.Tx.Frames, RxBytes: p.Rx.Bytes, TxBytes: p.Tx.Bytes,
+				}
+				if !p.LastHeard.IsZero() {
+					y.LastHeard = &p.LastHeard
+				}
+				x.Peers = append(x.Peers, y)
 			}
 			if !yield(x) {
 				return
@@ -118,6 +125,41 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 		ports = append(ports, x)
 	}
 	return list(w, slices.Values(ports))
+}
+
+func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vni")
+	if err != nil {
+		return err
+	}
+	only, err := s.only(q)
+	if err != nil {
+		return err
+	}
+	return list(w, segments(s.n, only))
+}
+
+func segments(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
+	return func(yield func(api.Segment) bool) {
+		tunnels := n.Tunnels()
+		for _, v := range n.Switch().VSIs() {
+			if !only(v.VNI()) {
+				continue
+			}
+			st := v.Stats()
+			x := api.Segment{VNI: st.VNI, Rx: st.Rx, Tx: st.Tx, Flood: st.Flood, Drops: byReason(&st.Drops), Members: []api.SegmentMember{}}
+			for _, a := range st.Attachments {
+				m := api.SegmentMember{Port: n.Switch().Name(frame.NewDest(a.Port, 0)), Rx: a.Rx, Tx: a.Tx}
+				if tunnels[m.Port] == nil {
+					m.VLAN = a.Tag
+				}
+				x.Members = append(x.Members, m)
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 func (s *server) getDrops(w http.ResponseWriter, r *http.Request) error {

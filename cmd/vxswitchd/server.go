@@ -71,6 +71,7 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
 		"/v1/waiting": s.getWaiting,
 		"/v1/bfd":     s.getBFD,
+		"/v1/vni":     s.getVNI,
 	} {
 		handle(http.MethodGet, path, s.table(f))
 	}
