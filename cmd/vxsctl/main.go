@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -84,7 +85,9 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 
 // advise adds advice to an error of the socket.
 func advise(err error) error {
+	var socket *net.OpError // not a file
 	switch {
+	case !errors.As(err, &socket):
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf(`%w: start one with this "socket" in "control", or use -socket`, err)
 	case errors.Is(err, fs.ErrPermission):

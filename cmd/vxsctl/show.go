@@ -139,7 +139,11 @@ func vtepTable(text []byte) ([][]string, error) {
 
 func portTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS", func(p api.Port) [][]string {
-		return [][]string{row(p.Name, p.Type, p.MTU, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
+		mtu := any(p.MTU)
+		if p.Type == "switch" {
+			mtu = ""
+		}
+		return [][]string{row(p.Name, p.Type, mtu, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
 	})
 }
 
