@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"api":     {"bfd", "frame", "switch"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/version", "arp", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "switch", "vtep"}, // a module of its own
-	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame"}, "cmd/internal/version": {},
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
 	"internal/filter":    {"frame", "internal/sys", "internal/wire"},
@@ -109,6 +109,7 @@ var outside = map[string][]string{
 	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
 	"cmd/vxswitchd":             {"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors", "github.com/prometheus/client_golang/prometheus/promhttp", "golang.org/x/sys/unix"},
 	"cmd/vxsctl":                {"golang.org/x/sys/unix"},
+	"cmd/internal/pcapfilter":   {"golang.org/x/net/bpf"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
