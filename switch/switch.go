@@ -32,6 +32,7 @@ type Switch struct {
 	tallies tallies               // of attachments
 	alarmed *pending.Set[macIn]   // of EventMACRefused, for a second
 	trace   atomic.Pointer[Trace] // nil while nobody looks
+	tap     atomic.Pointer[Tap]   // likewise
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
 	leaving atomic.Pointer[port]    // the one that is being removed, for its name

@@ -28,6 +28,7 @@ type worker struct {
 	circuit *circuit      // of the previous frame; nil at the start of a batch
 	trace   *Trace        // nil if there is none
 	verdict frame.Verdict // on the current frame, for trace
+	tap     Tap           // nil if there is none
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
@@ -96,6 +97,10 @@ func (w *worker) handle() {
 	}
 	w.at.Tick = frame.Tick(w.sw.tick.Load())
 	w.circuit, w.now = nil, 0
+	w.tap = nil
+	if t := w.sw.tap.Load(); t != nil {
+		w.tap = *t
+	}
 	if w.trace = w.sw.trace.Load(); w.trace == nil {
 		for i := range w.batch.Frames {
 			w.frame(&w.batch.Frames[i])
@@ -122,6 +127,9 @@ func (w *worker) frame(f *frame.Frame) {
 	c, drop := w.attachment(f)
 	w.frames++
 	w.bytes += w.length
+	if w.tap != nil && c != nil && w.port.p != nil {
+		w.tap.Frame(c.vsi.vni, w.port.name, f)
+	}
 	if f.Drop != frame.NotDropped {
 		drop = f.Drop
 	}
@@ -397,6 +405,9 @@ func (w *worker) newEgress(p *port) *egress {
 // flush writes the lists, port by port, and counts them.
 func (w *worker) flush() {
 	for _, x := range w.staged {
+		if w.tap != nil {
+			w.tapped(x)
+		}
 		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
 			w.sw.log.Warn("write", "port", x.port.name, "err", err)
 		}
