@@ -1,6 +1,6 @@
-// Package capture writes what passes through ports and underlays into one pcapng file, which
+// Package capture writes what passes through ports, underlays and segments into pcapng files, which
 // Wireshark and tshark read: the device side and the tunnel side of a switch next to each other.
-// tcpdump reads files of ports alone or of underlays alone, since it takes one link type in a file.
+// tcpdump takes one link type in a file: it reads files of one port, one tunnel or one segment.
 package capture
 
 import (
@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/setting"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // Config holds the settings of a [Capture]. The zero value works. All can be changed, for the next
@@ -48,15 +50,16 @@ type Stats struct {
 	Dropped uint64 `json:"dropped"` // not written: no room in the buffer, or the file failed
 }
 
-// A Capture writes the packets of ports and underlays to a file. Start and Stop work while traffic
+// A Capture writes the packets of ports and underlays to files. Start and Stop, and Open for more files, work while traffic
 // flows.
 //
-//	vswitch.Port --- Capture.Port -----+
-//	vswitch.Port --- Capture.Port -----+--> buffer --goroutine--> file
-//	vtep.Underlay -- Capture.Underlay -+
+//	vswitch.Port --- Capture.Port ------+
+//	vswitch.Port --- Capture.Port ------+         +--> buffer --goroutine--> file
+//	vtep.Underlay -- Capture.Underlay --+-- each: +--> buffer --goroutine--> file
+//	Switch --------- Capture.Segments --+
 //
-// A stopped capture costs one atomic load per batch. A running one copies packets into a bounded
-// buffer. If the buffer is full, the packet is missing in the file and counted; traffic never waits.
+// A stopped capture costs one atomic load per batch. A running one copies what its [Selection] takes into the bounded buffer
+// of the file. If the buffer is full, the packet is missing in this file and counted; traffic and other files never wait.
 //
 // Each port and underlay is an interface in the file, with the port's name or the underlay's address,
 // and appears with its first packet. Time stamps are taken once per batch, when it is copied. Packets of
@@ -73,6 +76,12 @@ type Stats struct {
 // their own, such as "tap0 superframes". Decoders that verify lengths and checksums report errors there:
 // the lengths are those of the whole superframe, and the checksums cover only the pseudo header.
 //
+// # Segments
+//
+// A Selection with a VNI takes the frames of the segment from the switch, as a [vswitch.Tap] sees them: where they come in and
+// where they go out, so that a frame that is forwarded is there twice, and without the VLAN of the port. The interfaces have
+// the names of ports and tunnels. Time stamps are taken for each frame.
+//
 // # Underlays
 //
 // The link type is raw IP. The payload is captured, also of packets that the reader refuses. The outer IP
@@ -87,14 +96,17 @@ type Stats struct {
 // endpoint of a datagram, and once for each segment of a run. Payloads over 65,507 bytes, the limit of
 // UDP over IPv4, are left out.
 type Capture struct {
-	on      atomic.Pointer[fileWriter] // nil while off
+	on      atomic.Pointer[[]*File] // nil while off
 	packets atomic.Uint64
 	dropped atomic.Uint64
 	cfg     atomic.Pointer[Config] // as it was set; not under mu, which Stop holds while the writer works
 
 	mu     sync.Mutex
-	file   *fileWriter // from Start to Stop
+	file   *File // from Start to Stop
 	closed bool
+
+	list sync.Mutex // guards changes of on, and of the Tap; not held while a file ends
+	sw   *vswitch.Switch
 }
 
 // New returns a capture that is off. A nil cfg is the zero value. Close it when done.
@@ -122,29 +134,94 @@ func (c *Capture) Configure(cfg Config) error {
 // Config returns the settings that were last set.
 func (c *Capture) Config() Config { return *c.cfg.Load() }
 
-// Start begins a new file on w. One goroutine writes to w until Stop. The buffer exists from Start to
-// Stop and takes a sixth more memory than its size. Start fails if the capture is on, and with
+// Segments makes sw the switch that has the segments of Selection.VNI. It uses the [vswitch.Tap] of sw while such a file is
+// open.
+func (c *Capture) Segments(sw *vswitch.Switch) {
+	c.list.Lock()
+	defer c.list.Unlock()
+	c.sw = sw
+}
+
+// Open begins a file with what s selects, nil = all. One goroutine writes to w until the file ends. Files are independent:
+// each has a buffer, which exists from Open to the end and takes a sixth more memory than its size. Open fails with
 // [net.ErrClosed] after Close.
+func (c *Capture) Open(w io.Writer, s *Selection) (*File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open("Open", w, s)
+}
+
+func (c *Capture) open(what string, w io.Writer, s *Selection) (*File, error) {
+	var sel Selection
+	if s != nil {
+		sel = *s
+	}
+	if err := sel.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.closed:
+		return nil, fmt.Errorf("capture: %s: %w", what, net.ErrClosed)
+	case absent.Is(w):
+		return nil, fmt.Errorf("capture: %s: the writer is nil", what)
+	}
+	f := newFile(c, sel)
+	c.list.Lock()
+	defer c.list.Unlock()
+	if sel.VNI != nil && c.sw == nil {
+		return nil, fmt.Errorf("capture: %s: Selection.VNI: there is no switch; call Segments first", what)
+	}
+	go f.run(w)
+	c.change(func(files []*File) []*File { return append(files, f) })
+	return f, nil
+}
+
+// change replaces the list of files. c.list is held.
+func (c *Capture) change(by func([]*File) []*File) {
+	var files []*File
+	if old := c.on.Load(); old != nil {
+		files = slices.Clone(*old)
+	}
+	bySegment := func(f *File) bool { return f.sel.VNI != nil }
+	was := slices.ContainsFunc(files, bySegment)
+	files = by(files)
+	if len(files) == 0 {
+		c.on.Store(nil)
+	} else {
+		c.on.Store(&files)
+	}
+	switch is := slices.ContainsFunc(files, bySegment); {
+	case is && !was:
+		c.sw.SetTap((*tap)(c))
+	case was && !is:
+		c.sw.SetTap(nil)
+	}
+}
+
+// forget removes a file from the list.
+func (c *Capture) forget(f *File) {
+	c.list.Lock()
+	defer c.list.Unlock()
+	if on := c.on.Load(); on != nil && slices.Contains(*on, f) {
+		c.change(func(files []*File) []*File { return slices.DeleteFunc(files, func(x *File) bool { return x == f }) })
+	}
+}
+
+// Start is Open for a file with everything, which Stop ends. It fails if there is one.
 func (c *Capture) Start(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return fmt.Errorf("capture: Start: %w", net.ErrClosed)
-	case absent.Is(w):
-		return errors.New("capture: Start: the writer is nil")
-	case c.file != nil:
+	if c.file != nil && !c.closed {
 		return errors.New("capture: Start: the capture is on; call Stop first")
 	}
-	c.file = newFileWriter(c)
-	go c.file.run(w)
-	c.on.Store(c.file)
-	return nil
+	f, err := c.open("Start", w, nil)
+	if err == nil {
+		c.file = f
+	}
+	return err
 }
 
-// Stop ends the file: it waits until everything captured is written and returns the writer's first
-// error, after which nothing was captured. A batch in progress may be in the file in part. Stop does not
-// close the writer, and does nothing if the capture is off.
+// Stop is [File.Stop] for the file of Start. It does nothing if there is none.
 func (c *Capture) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,21 +234,20 @@ func (c *Capture) stop() error {
 		return nil
 	}
 	c.file = nil
-	c.on.Store(nil)
-	f.ring.close()
-	<-f.done
-	if f.err != nil {
-		return fmt.Errorf("capture: %w", f.err)
-	}
-	return nil
+	return f.Stop()
 }
 
-// Close is Stop, and Start fails from then on. The wrapped ports and underlays go on.
+// Close ends all files, and returns the error of that of Start. Start and Open fail from then on. The wrapped ports and
+// underlays go on.
 func (c *Capture) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	return c.stop()
+	err := c.stop()
+	for on := c.on.Load(); on != nil; on = c.on.Load() {
+		(*on)[0].Stop()
+	}
+	return err
 }
 
 // Stats returns a snapshot of the counters.

@@ -2,32 +2,74 @@ package capture
 
 import (
 	"cmp"
+	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A fileWriter is one file of a Capture, from Start to Stop. A worker that still
-// holds it afterwards finds its ring closed.
-type fileWriter struct {
+// A Selection says what a file takes. The zero value takes the packets of all ports and tunnels. Port, Tunnel and VNI exclude
+// each other.
+type Selection struct {
+	Port   string     // the frames of the port with this name
+	Tunnel string     // the packets of the tunnel with this name, from Capture.Tunnel
+	VNI    *frame.VNI // the frames of the segment, at all its attachments; needs Capture.Segments
+
+	// Match reports whether to take a packet, before it is copied; nil takes all. Workers call it with whole packets. It must
+	// not block, allocate, change the packet or keep it.
+	Match func(kind frame.Kind, packet []byte) bool
+
+	SnapLen int    // bytes kept of each packet, 1 to 262144; 0 = Config.SnapLen
+	Count   int    // end the file after so many packets; 0 = no limit
+	Filter  string // what Match does, to be written into the file
+}
+
+// Check returns what [Capture.Open] refuses.
+func (s *Selection) Check() error {
+	w := setting.Of("capture: Selection")
+	w.Number("SnapLen", s.SnapLen, 1, DefaultSnapLen, DefaultSnapLen)
+	w.Limit("Count", s.Count)
+	if some := []bool{s.Port != "", s.Tunnel != "", s.VNI != nil}; some[0] && some[1] || some[2] && (some[0] || some[1]) {
+		w.Wrong("Port", nil, "only one of Port, Tunnel and VNI may be set")
+	}
+	return w.Err()
+}
+
+// Counts is what a file has counted.
+type Counts struct {
+	Packets uint64 // written
+	Matched uint64 // selected, written or not
+	Dropped uint64 // selected and not written: no room in the buffer, or the writer failed
+}
+
+// A File is one file of a Capture. A worker that still holds it after its end finds its ring closed.
+type File struct {
 	c    *Capture
+	sel  Selection
 	ring *ring
 	snap int
 	done chan struct{}
 	err  error // of the writer; read it when done
 
+	packets, matched, dropped atomic.Uint64
+
 	// Of the goroutine that writes.
+	begun   time.Time
 	out     *pcapgo.NgWriter
 	ids     map[iface]int
 	scratch []byte
 }
 
-// An iface is an interface of the file. Two ports of one name are two interfaces.
+// An iface is an interface of the file.
 type iface struct {
-	name  *string
+	name  string
 	flags flags
 }
 
@@ -40,28 +82,83 @@ const (
 	outerHeaders
 )
 
-// newFileWriter makes one with the settings that c has now.
-func newFileWriter(c *Capture) *fileWriter {
+// newFile makes a file with the settings that c has now.
+func newFile(c *Capture, s Selection) *File {
 	cfg := c.Config()
-	return &fileWriter{
-		c:    c,
-		ring: newRing(cmp.Or(cfg.Buffer, DefaultBuffer)),
-		snap: cmp.Or(cfg.SnapLen, DefaultSnapLen),
-		done: make(chan struct{}),
-		ids:  map[iface]int{},
+	return &File{
+		c:     c,
+		sel:   s,
+		ring:  newRing(cmp.Or(cfg.Buffer, DefaultBuffer)),
+		snap:  cmp.Or(s.SnapLen, cfg.SnapLen, DefaultSnapLen),
+		begun: time.Now(),
+		done:  make(chan struct{}),
+		ids:   map[iface]int{},
 	}
 }
 
-// put captures a packet of length bytes that consists of parts.
-func (f *fileWriter) put(i iface, time int64, length int, parts [][]byte) {
+// ofPort reports whether the file takes the frames of a port.
+func (f *File) ofPort(name string) bool {
+	return f.sel.VNI == nil && f.sel.Tunnel == "" && (f.sel.Port == "" || f.sel.Port == name)
+}
+
+// ofTunnel reports whether the file takes the packets of a tunnel.
+func (f *File) ofTunnel(name string) bool {
+	return f.sel.VNI == nil && f.sel.Port == "" && (f.sel.Tunnel == "" || f.sel.Tunnel == name)
+}
+
+// Stop ends the file: it waits until everything captured is written and returns the writer's first error, after which nothing
+// was captured. A batch in progress may be in the file in part. Stop does not close the writer. It is idempotent.
+func (f *File) Stop() error {
+	f.c.forget(f)
+	f.ring.close()
+	<-f.done
+	if f.err != nil {
+		return fmt.Errorf("capture: %w", f.err)
+	}
+	return nil
+}
+
+// Done is closed when the file has ended: after Stop, after Selection.Count packets, or because the writer failed.
+func (f *File) Done() <-chan struct{} { return f.done }
+
+// Counts returns a snapshot of the counters.
+func (f *File) Counts() Counts {
+	c := Counts{Packets: f.packets.Load(), Dropped: f.dropped.Load()}
+	c.Matched = f.matched.Load() // counted first, read last: never less than the others
+	return c
+}
+
+// put captures a packet of length bytes that consists of parts, if the file takes it. If there are several, join is scratch
+// memory that puts them together for Match.
+func (f *File) put(i iface, kind frame.Kind, time int64, length int, parts [][]byte, join *[]byte) {
+	if f.sel.Match != nil {
+		whole := parts[0]
+		if len(parts) > 1 {
+			*join = (*join)[:0]
+			for _, p := range parts {
+				*join = append(*join, p...)
+			}
+			whole = *join
+		}
+		if !f.sel.Match(kind, whole) {
+			return
+		}
+	}
+	f.matched.Add(1)
 	p := packet{iface: i, time: time, length: int32(length), kept: int32(min(length, f.snap))}
 	if !f.ring.put(&p, parts) {
-		f.c.dropped.Add(1)
+		f.lost()
 	}
 }
 
-// run writes the ring to w until it is closed and empty.
-func (f *fileWriter) run(w io.Writer) {
+// lost counts a packet that is not written.
+func (f *File) lost() {
+	f.dropped.Add(1)
+	f.c.dropped.Add(1)
+}
+
+// run writes the ring to w until it is closed and empty, or there are enough packets.
+func (f *File) run(w io.Writer) {
 	defer close(f.done)
 	for {
 		n, over := f.ring.first()
@@ -69,11 +166,18 @@ func (f *fileWriter) run(w io.Writer) {
 		case n != nil:
 			f.try(func() error { return f.write(w, n) })
 			if f.err != nil {
-				f.c.dropped.Add(1)
+				f.lost()
 			} else {
+				f.packets.Add(1)
 				f.c.packets.Add(1)
 			}
 			f.ring.drop(n)
+			if f.err == nil && f.sel.Count > 0 && f.packets.Load() == uint64(f.sel.Count) {
+				f.c.forget(f)
+				f.ring.close()
+				f.try(func() error { return f.finish(w) })
+				return
+			}
 		case over:
 			f.try(func() error { return f.finish(w) })
 			return
@@ -84,19 +188,19 @@ func (f *fileWriter) run(w io.Writer) {
 	}
 }
 
-// try does step unless one before has failed. With the first that does, the capture is
-// off.
-func (f *fileWriter) try(step func() error) {
+// try does step unless one before has failed. With the first that does, the file takes nothing more.
+func (f *File) try(step func() error) {
 	if f.err != nil {
 		return
 	}
 	if f.err = step(); f.err != nil {
-		f.c.on.CompareAndSwap(f, nil)
+		f.c.forget(f)
+		f.ring.close()
 	}
 }
 
 // write writes one packet, before it its interface if it is the first there.
-func (f *fileWriter) write(w io.Writer, n *packet) error {
+func (f *File) write(w io.Writer, n *packet) error {
 	id, err := f.intf(w, n.iface)
 	if err != nil {
 		return err
@@ -113,12 +217,12 @@ func (f *fileWriter) write(w io.Writer, n *packet) error {
 
 // intf returns the number of an interface in the file. The first one comes with the
 // file's head.
-func (f *fileWriter) intf(w io.Writer, k iface) (id int, err error) {
+func (f *File) intf(w io.Writer, k iface) (id int, err error) {
 	id, ok := f.ids[k]
 	if ok {
 		return id, nil
 	}
-	i := pcapgo.NgInterface{Name: *k.name, LinkType: layers.LinkTypeEthernet, SnapLength: uint32(f.snap)}
+	i := pcapgo.NgInterface{Name: k.name, Filter: f.sel.Filter, LinkType: layers.LinkTypeEthernet, SnapLength: uint32(f.snap)}
 	if k.flags&rawIP != 0 {
 		i.LinkType = layers.LinkTypeRaw
 	}
@@ -138,28 +242,35 @@ func (f *fileWriter) intf(w io.Writer, k iface) (id int, err error) {
 	return id, err
 }
 
-func (f *fileWriter) begin(w io.Writer, i pcapgo.NgInterface) (err error) {
+func (f *File) begin(w io.Writer, i pcapgo.NgInterface) (err error) {
 	f.out, err = pcapgo.NewNgWriterInterface(w, i, pcapgo.NgWriterOptions{
 		SectionInfo: pcapgo.NgSectionInfo{Application: "vxswitch"},
 	})
 	return err
 }
 
-func (f *fileWriter) flush() error {
+func (f *File) flush() error {
 	if f.out == nil {
 		return nil
 	}
 	return f.out.Flush()
 }
 
-// finish ends the file. One without packets has an interface too, or it would be
-// empty, which is no pcapng file.
-func (f *fileWriter) finish(w io.Writer) error {
+// finish ends the file with statistics, which are those of all interfaces and stand at the first. A file without packets has
+// an interface too, or it would be empty, which is no pcapng file.
+func (f *File) finish(w io.Writer) error {
 	if f.out == nil {
 		err := f.begin(w, pcapgo.NgInterface{Name: "none", LinkType: layers.LinkTypeEthernet, SnapLength: uint32(f.snap)})
 		if err != nil {
 			return err
 		}
+	}
+	n := f.Counts()
+	err := f.out.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{
+		LastUpdate: time.Now(), StartTime: f.begun, EndTime: time.Now(), PacketsReceived: n.Matched, PacketsDropped: n.Dropped,
+	})
+	if err != nil {
+		return err
 	}
 	return f.flush()
 }

@@ -17,13 +17,13 @@ func (c *Capture) Port(p vswitch.Port) (vswitch.Port, error) {
 		return nil, fmt.Errorf("capture: Port: %w", err)
 	}
 	name := wrap.Name(p)
-	return wrap.Around(&port{Port: p, c: c, name: &name}, p), nil
+	return wrap.Around(&port{Port: p, c: c, name: name}, p), nil
 }
 
 type port struct {
 	vswitch.Port
 	c    *Capture
-	name *string
+	name string
 }
 
 func (p *port) Readers() []frame.Reader {
@@ -36,16 +36,16 @@ func (p *port) Readers() []frame.Reader {
 
 func (p *port) Writer(w int) frame.Writer { return &portWriter{p: p, to: p.Port.Writer(w)} }
 
-// put captures a frame of n bytes that consists of parts.
-func (p *port) put(file *fileWriter, f *frame.Frame, at int64, n int, parts [][]byte) {
-	i := iface{name: p.name}
+// of returns the interface of a frame from a port.
+func of(name string, f *frame.Frame) iface {
+	i := iface{name: name}
 	if f.Kind != frame.Ethernet {
 		i.flags |= rawIP
 	}
 	if f.GSO != (frame.GSO{}) {
 		i.flags |= superframes
 	}
-	file.put(i, at, n, parts)
+	return i
 }
 
 type portReader struct {
@@ -56,18 +56,23 @@ type portReader struct {
 
 func (r *portReader) Read(b *frame.Batch) error {
 	err := r.in.Read(b)
-	if file := r.p.c.on.Load(); file != nil && err == nil {
-		r.capture(file, b.Frames)
+	if files := r.p.c.on.Load(); files != nil && err == nil {
+		r.capture(*files, b.Frames)
 	}
 	return err
 }
 
-func (r *portReader) capture(file *fileWriter, frames []frame.Frame) {
+func (r *portReader) capture(files []*File, frames []frame.Frame) {
 	at := now()
-	for i := range frames {
-		f := &frames[i]
-		r.parts[0] = f.Bytes()
-		r.p.put(file, f, at, f.Len(), r.parts[:])
+	for _, file := range files {
+		if !file.ofPort(r.p.name) {
+			continue
+		}
+		for i := range frames {
+			f := &frames[i]
+			r.parts[0] = f.Bytes()
+			file.put(of(r.p.name, f), f.Kind, at, f.Len(), r.parts[:], nil)
+		}
 	}
 	r.parts[0] = nil // borrowed
 }
@@ -77,28 +82,34 @@ type portWriter struct {
 	to    frame.Writer
 	head  wire.TagHead
 	parts [][]byte
+	join  []byte
 }
 
 func (w *portWriter) Write(out []frame.Out) error {
-	if file := w.p.c.on.Load(); file != nil {
-		w.capture(file, out)
+	if files := w.p.c.on.Load(); files != nil {
+		w.capture(*files, out)
 	}
 	return w.to.Write(out)
 }
 
-func (w *portWriter) capture(file *fileWriter, out []frame.Out) {
+func (w *portWriter) capture(files []*File, out []frame.Out) {
 	at := now()
-	for i := range out {
-		f, tag := out[i].F, out[i].Tag
-		n := f.Len()
-		if f.Kind != frame.Ethernet || n < wire.MACsLen {
-			tag = 0
+	for _, file := range files {
+		if !file.ofPort(w.p.name) {
+			continue
 		}
-		if tag != 0 {
-			n += wire.VLANLen
+		for i := range out {
+			f, tag := out[i].F, out[i].Tag
+			n := f.Len()
+			if f.Kind != frame.Ethernet || n < wire.MACsLen {
+				tag = 0
+			}
+			if tag != 0 {
+				n += wire.VLANLen
+			}
+			w.parts = w.head.Gather(w.parts[:0], tag, f.Bytes())
+			file.put(of(w.p.name, f), f.Kind, at, n, w.parts, &w.join)
 		}
-		w.parts = w.head.Gather(w.parts[:0], tag, f.Bytes())
-		w.p.put(file, f, at, n, w.parts)
 	}
 	clear(w.parts) // borrowed
 }

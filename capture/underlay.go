@@ -8,18 +8,23 @@ import (
 
 // Underlay returns an underlay to give to the VTEP in place of u, whose packets it captures. Closing it
 // closes u. Underlay returns nil if u is nil.
-func (c *Capture) Underlay(u vtep.Underlay) vtep.Underlay {
+func (c *Capture) Underlay(u vtep.Underlay) vtep.Underlay { return c.Tunnel("", u) }
+
+// Tunnel is Underlay for a VTEP with a name, for Selection.Tunnel. A VTEP may have several underlays.
+func (c *Capture) Tunnel(name string, u vtep.Underlay) vtep.Underlay {
 	if absent.Is(u) {
 		return nil
 	}
 	a := u.LocalAddr()
-	name := a.String()
-	return &captured{u, c, iface{&name, rawIP | outerHeaders}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}, a.Port() == 0}
+	return &captured{
+		u, c, name, iface{a.String(), rawIP | outerHeaders}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}, a.Port() == 0,
+	}
 }
 
 type captured struct {
 	vtep.Underlay
-	c *Capture
+	c    *Capture
+	name string // of the tunnel
 	iface
 	local frame.Endpoint
 	raw   bool // the underlay carries IP in IP: it has no port
@@ -42,17 +47,22 @@ type underlayReader struct {
 	in    frame.Reader
 	outer outerHeader
 	parts [2][]byte
+	join  []byte
 }
 
 func (r *underlayReader) Read(b *frame.Batch) error {
 	err := r.in.Read(b)
-	if file := r.u.c.on.Load(); file != nil && err == nil {
-		r.capture(file, b)
+	if files := r.u.c.on.Load(); files != nil && err == nil {
+		for _, file := range *files {
+			if file.ofTunnel(r.u.name) {
+				r.capture(file, b)
+			}
+		}
 	}
 	return err
 }
 
-func (r *underlayReader) capture(file *fileWriter, b *frame.Batch) {
+func (r *underlayReader) capture(file *File, b *frame.Batch) {
 	at, here := now(), r.u
 	for i := range b.Frames {
 		o, packet := &b.Outer[i], b.Frames[i].Bytes()
@@ -68,7 +78,7 @@ func (r *underlayReader) capture(file *fileWriter, b *frame.Batch) {
 		}
 		r.parts[1] = packet
 		r.parts[0] = r.outer.fill(&h, r.parts[1:], len(packet))
-		file.put(here.iface, at, len(r.parts[0])+len(packet), r.parts[:])
+		file.put(here.iface, kindOf(&h), at, len(r.parts[0])+len(packet), r.parts[:], &r.join)
 	}
 	r.parts = [2][]byte{} // borrowed
 }
@@ -78,11 +88,16 @@ type underlaySender struct {
 	to    frame.Sender
 	outer outerHeader
 	parts [][]byte
+	join  []byte
 }
 
 func (s *underlaySender) Send(ds []frame.Datagram) error {
-	if file := s.u.c.on.Load(); file != nil {
-		s.capture(file, ds)
+	if files := s.u.c.on.Load(); files != nil {
+		for _, file := range *files {
+			if file.ofTunnel(s.u.name) {
+				s.capture(file, ds)
+			}
+		}
 	}
 	return s.to.Send(ds)
 }
@@ -93,7 +108,7 @@ const (
 	defaultTTL  = 64
 )
 
-func (s *underlaySender) capture(file *fileWriter, ds []frame.Datagram) {
+func (s *underlaySender) capture(file *File, ds []frame.Datagram) {
 	at, here := now(), s.u
 	for i := range ds {
 		d := &ds[i]
@@ -123,7 +138,7 @@ func (s *underlaySender) capture(file *fileWriter, ds []frame.Datagram) {
 				n := min(seg, length-off)
 				s.parts = window(append(s.parts[:0], nil), d.Parts, off, n)
 				s.parts[0] = s.outer.fill(&h, s.parts[1:], n)
-				file.put(here.iface, at, len(s.parts[0])+n, s.parts)
+				file.put(here.iface, kindOf(&h), at, len(s.parts[0])+n, s.parts, &s.join)
 				if n == 0 {
 					break
 				}
@@ -131,6 +146,14 @@ func (s *underlaySender) capture(file *fileWriter, ds []frame.Datagram) {
 		}
 	}
 	clear(s.parts) // borrowed
+}
+
+// kindOf returns the kind of a packet with these addresses.
+func kindOf(a *addresses) frame.Kind {
+	if a.dst.Is4() {
+		return frame.IPv4
+	}
+	return frame.IPv6
 }
 
 // window appends the pieces of the n bytes from off on in parts.

@@ -103,6 +103,7 @@ func New(o *Options) (*Node, error) {
 	if n.capture, err = capture.New(nil); err != nil {
 		return nil, err
 	}
+	n.capture.Segments(n.sw)
 	n.plane, err = control.New(&control.Config{
 		Switch: n.sw, Gateway: n.gateway, Neighbours: n.neighbours, First: n.firstTunnel,
 		Owners: slices.Concat([]string{Owner}, o.Owners), Static: []string{Owner},

@@ -114,7 +114,7 @@ func (n *Node) swap(t *tunnel, i int, c *Tunnel) error {
 		}
 	}
 	if err == nil {
-		err = t.v.SetUnderlay(n.capture.Underlay(u))
+		err = t.v.SetUnderlay(n.capture.Tunnel(c.Name, u))
 	}
 	if err != nil {
 		u.Close()
@@ -188,7 +188,7 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 				t.shut()
 				return err
 			}
-			t.under, captured = append(t.under, u), append(captured, n.capture.Underlay(u))
+			t.under, captured = append(t.under, u), append(captured, n.capture.Tunnel(c.Name, u))
 		}
 		if t.v, err = vtep.New(&c.Config, captured...); err != nil {
 			t.shut()

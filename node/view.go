@@ -32,7 +32,7 @@ func (n *Node) Plane() *control.Plane { return n.plane }
 // Gateway returns the node's gateway.
 func (n *Node) Gateway() *l3.Gateway { return n.gateway }
 
-// Capture returns the capture of all ports and tunnels. It is off until started.
+// Capture returns the capture of all ports, tunnels and segments. It is off until started.
 func (n *Node) Capture() *capture.Capture { return n.capture }
 
 // Tunnels returns the VTEPs by name.

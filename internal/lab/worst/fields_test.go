@@ -13,7 +13,7 @@ control.records.pages control.routeChange.now control.routeEntry.via control.seg
 control.segment.tunnels control.store.named control.store.owners control.store.routers
 control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
 control.tx.segments control.tx.unused control.tx.vrfs
-capture.fileWriter.ids
+capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
 l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
@@ -50,7 +50,7 @@ const fixed = `
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
-capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
+capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
