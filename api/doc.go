@@ -16,7 +16,8 @@
 //	POST /v1/reload                            Done
 //	GET  /v1/monitor                           an Event for each event, a line each
 //	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
-//	GET  /v1/capture                           pcapng, until the client disconnects
+//	GET  /v1/capture?port=&tunnel=&vni=&snaplen=&count=&filter=
+//	                                           pcapng, until the client disconnects or ends its half of the connection
 //
 // A configuration that is put has the form of a file, with comments, and stays until the node reads its file again. GET has an
 // ETag; with it as If-Match, PUT fails with status 412 if somebody else has changed the configuration in between.

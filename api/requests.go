@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 )
 
 // A Query has the parameters of a request, by name. The package documentation lists them.
@@ -99,9 +102,34 @@ func (c *Client) Trace(ctx context.Context, q Query) iter.Seq2[TraceRecord, erro
 	return stream[TraceRecord](c, c.Lines(ctx, "/v1/trace", q))
 }
 
-// Capture returns the packets on ports and tunnels as pcapng until ctx is done.
-func (c *Client) Capture(ctx context.Context) (io.ReadCloser, error) {
-	return c.Open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+// A Capture is packets as pcapng.
+type Capture struct {
+	io.ReadCloser
+	conn net.Conn
+}
+
+// End asks the node to end the capture. What it has still follows, and the statistics.
+func (c *Capture) End() error {
+	half, ok := c.conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
+
+// Capture returns packets as pcapng until ctx is done: those of one "port", one "tunnel" or one "vni", else all; "snaplen" bytes
+// of each, until there are "count", if a "filter" in the words of tcpdump takes them. The last block has the statistics: packets
+// that the filter took, and how many of them were dropped, for the reader is too slow. tcpdump reads captures of one port,
+// tunnel or VNI.
+func (c *Client) Capture(ctx context.Context, q Query) (*Capture, error) {
+	var x Capture
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { x.conn = i.Conn }})
+	var err error
+	x.ReadCloser, err = c.Open(ctx, http.MethodGet, "/v1/capture", q, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &x, nil
 }
 
 func ask[T any](ctx context.Context, c *Client, path string, q Query) (v T, err error) {

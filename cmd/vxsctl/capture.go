@@ -7,13 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/vxswitch/vxswitch/api"
 )
 
-// Blocks of pcapng (draft-ietf-opsawg-pcapng, section 3.1).
+// Blocks of pcapng (draft-ietf-opsawg-pcapng, section 4).
 const (
+	statsBlock  = 5
 	packetBlock = 6
 	maxBlock    = 16 << 20
 
@@ -21,69 +27,194 @@ const (
 	section = "\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00"
 )
 
-// capture writes packets to a file, or to standard output, until ctx is done.
+// farewell is how long the node may take to end a capture.
+const farewell = 5 * time.Second
+
+// capture writes packets to a file, or to standard output, until ctx is done or there are enough.
 func (s *session) capture(ctx context.Context, w *words) error {
-	if len(w.rest) != 1 {
-		return w.wrong("requires one file name, or - for standard output")
+	q, file, err := w.captured()
+	if err != nil {
+		return err
 	}
-	body, err := s.Capture(ctx)
+	if file == "-" && isTerminal(s.out) {
+		return w.wrong("packets are not for a terminal: add -w FILE, or | tcpdump -r -")
+	}
+	body, err := s.Capture(context.WithoutCancel(ctx), q)
+	if said := (*api.Error)(nil); errors.As(err, &said) && said.Status == http.StatusNotFound && q["port"] != "" {
+		said.Text += `; a filter that begins with "port" comes after "--"`
+	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if w.rest[0] == "-" {
-		_, err = blocks(s.out, body)
-		return err
+	out := s.out
+	if file != "-" {
+		f, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		out = f
 	}
-	f, err := os.Create(w.rest[0])
-	if err != nil {
-		return err
+	fmt.Fprintf(s.notice, "capturing %s to %s, until it is interrupted\n", place(q), target(file))
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(farewell, func() { body.Close() })
+		if body.End() != nil {
+			body.Close()
+		}
+	})()
+	n, err := blocks(out, body)
+	fmt.Fprintf(s.notice, "%d packets captured\n", n.packets)
+	if n.ended {
+		fmt.Fprintf(s.notice, "%d packets received by filter\n%d packets dropped\n", n.matched, n.dropped)
+		if q["count"] == strconv.Itoa(n.packets) && errors.Is(err, api.ErrEnded) {
+			err = nil
+		}
 	}
-	fmt.Fprintf(s.notice, "capturing to %s, until it is interrupted\n", w.rest[0])
-	n, err := blocks(f, body)
-	if e := f.Close(); e != nil {
-		err = e
+	if f, ok := out.(*os.File); ok && file != "-" && (err == nil || errors.Is(err, api.ErrEnded)) {
+		err = errors.Join(err, f.Close())
 	}
-	fmt.Fprintf(s.notice, "%d packets\n", n)
 	return err
+}
+
+// captured reads the command line: the place, flags, and the filter. As for tcpdump, flags may stand anywhere before "--".
+func (w *words) captured() (q api.Query, file string, err error) {
+	q, file = api.Query{}, "-"
+	var filter []string
+	flags := map[string]string{"-w": "", "-c": "count", "-s": "snaplen"}
+	for args := w.rest; len(args) > 0; args = args[1:] {
+		a := args[0]
+		places := []string{"port", "tunnel", "vni"}
+		placed := slices.ContainsFunc(places, func(p string) bool { return q[p] != "" })
+		key, flag := flags[a]
+		switch {
+		case a == "--":
+			filter, args = append(filter, args[1:]...), args[:1]
+			continue
+		case flag:
+		case slices.Contains(places, a) && !placed && len(filter) == 0:
+			key = a
+		case len(a) > 1 && a[0] == '-' && (a[1] < '0' || a[1] > '9'):
+			return nil, "", w.wrong("unexpected %q; flags are -w FILE, -c COUNT and -s SNAPLEN", a)
+		default:
+			filter = append(filter, a)
+			continue
+		}
+		if len(args) == 1 {
+			return nil, "", w.wrong("%s: value is missing, must be %s", a, values["capture "+a])
+		}
+		v := args[1]
+		args = args[1:]
+		switch n, e := strconv.ParseUint(v, 10, 31); {
+		case v == "", a == "vni" && !valid("vni", v), a == "-c" && (e != nil || n == 0), a == "-s" && (e != nil || n > 262144):
+			return nil, "", w.wrong("%s %q: must be %s", a, v, values["capture "+a])
+		case a == "-w":
+			file = v
+		case a == "-c", a == "-s" && n > 0:
+			q[key] = strconv.FormatUint(n, 10)
+		case a != "-s":
+			q[key] = v
+		}
+	}
+	if len(filter) > 0 {
+		q["filter"] = strings.Join(filter, " ")
+	}
+	if q["filter"] == "-" {
+		return nil, "", w.wrong(`unexpected "-": without -w FILE, packets go to standard output`)
+	}
+	return q, file, nil
+}
+
+// place says where packets are captured.
+func place(q api.Query) string {
+	for _, k := range []string{"port", "tunnel", "vni"} {
+		if v, ok := q[k]; ok {
+			return "on " + k + " " + v
+		}
+	}
+	return "on all ports and tunnels"
+}
+
+// A tally is what a capture was.
+type tally struct {
+	packets          int    // written
+	matched, dropped uint64 // as the node says
+	ended            bool   // by the node, with its statistics
 }
 
 // blocks copies complete blocks and counts packets. Without any block it writes a section without packets, since an empty
 // file is not pcapng.
-func blocks(to io.Writer, from io.Reader) (packets int, err error) {
-	some := false
+func blocks(w io.Writer, from io.Reader) (n tally, err error) {
+	some, to := false, bufio.NewWriterSize(w, 64<<10)
 	defer func() {
 		if !some {
-			io.WriteString(to, section)
+			to.WriteString(section)
+		}
+		if e := to.Flush(); e != nil {
+			err = e
 		}
 	}()
 	in, order := bufio.NewReaderSize(from, 64<<10), binary.ByteOrder(binary.LittleEndian)
 	var block []byte
 	for {
+		if in.Buffered() < 12 { // nothing more for now
+			if err := to.Flush(); err != nil {
+				return n, err
+			}
+		}
 		head, err := in.Peek(12)
 		if err != nil {
-			return packets, api.ErrEnded
+			return n, api.ErrEnded
 		}
 		if binary.BigEndian.Uint32(head) == 0x0a0d0d0a && binary.BigEndian.Uint32(head[8:]) == 0x1a2b3c4d {
 			order = binary.BigEndian
 		}
-		n := order.Uint32(head[4:])
-		if n < 12 || n > maxBlock {
-			return packets, errors.New("the node did not send pcapng")
+		size := order.Uint32(head[4:])
+		if size < 12 || size > maxBlock {
+			return n, errors.New("the node did not send pcapng")
 		}
-		if cap(block) < int(n) {
-			block = make([]byte, n)
+		if cap(block) < int(size) {
+			block = make([]byte, size)
 		}
-		block = block[:n]
+		block = block[:size]
 		if _, err := io.ReadFull(in, block); err != nil {
-			return packets, api.ErrEnded
+			return n, api.ErrEnded
 		}
 		if _, err := to.Write(block); err != nil {
-			return packets, err
+			return n, err
 		}
 		some = true
-		if order.Uint32(block) == packetBlock {
-			packets++
+		switch order.Uint32(block) {
+		case packetBlock:
+			n.packets++
+		case statsBlock:
+			n.statistics(block, order)
 		}
 	}
+}
+
+// statistics reads the options of the block behind its number and time: code, length, value, padding to 4 bytes.
+func (n *tally) statistics(block []byte, order binary.ByteOrder) {
+	const received, dropped = 4, 5
+	for b := block[min(20, len(block)):]; len(b) >= 4; {
+		code, size := order.Uint16(b), int(order.Uint16(b[2:]))
+		if b = b[4:]; size > len(b) || code == 0 {
+			return
+		}
+		switch {
+		case code == received && size == 8:
+			n.matched, n.ended = order.Uint64(b), true
+		case code == dropped && size == 8:
+			n.dropped = order.Uint64(b)
+		}
+		b = b[min((size+3)&^3, len(b)):]
+	}
+}
+
+// target names where packets go.
+func target(file string) string {
+	if file == "-" {
+		return "standard output"
+	}
+	return file
 }

@@ -40,15 +40,27 @@ Watch, until interrupted:
   monitor                           events: learned, moved and aged MACs, neighbours, ports
   trace [every N] [mac M] [vni N] [dest NAME|ADDR]
                                     forwarding decisions, for one in N matching frames
-  capture FILE|-                    packets on ports and tunnels, as pcapng
+  capture [port NAME|tunnel NAME|vni N] [-w FILE] [-c COUNT] [-s SNAPLEN] [--] [FILTER]
+                                    packets, as pcapng, to FILE or standard output
   top [-interval 1s]                rates of ports and drops; press q to quit
+
+  capture port NAME    frames in and out of a port
+  capture tunnel NAME  packets in and out of a tunnel, with rebuilt outer headers; TTL and source ports may differ on the wire
+  capture vni N        frames of a segment where they come in and go out: one that is forwarded is there twice
+  capture              all ports and tunnels; for Wireshark, since tcpdump reads one kind of packet in a file
+
+  -c ends after COUNT packets, -s keeps SNAPLEN bytes of each. FILTER is one of tcpdump, see pcap-filter(7), for numeric
+  addresses and ports; the node runs it. Superframes are captured whole. At the end, the packets that were captured, that
+  FILTER has taken, and that were dropped, since they were not read in time, are on standard error.
 
 Examples:
   vxsctl fdb show vni 100
   vxsctl fdb append 00:00:00:00:00:00 dst 10.0.0.3 vni 100
   vxsctl trace every 100 dest 10.0.0.2
   vxsctl -json port | jq -r '.[].name'
-  vxsctl capture - | tshark -r -
+  vxsctl capture vni 100 | tcpdump -n -r -
+  vxsctl capture port tap0 -w x.pcapng -c 100 'tcp port 80 and host 10.1.0.5'
+  vxsctl capture -w - | tshark -r -
 
 Exit status: 0; 1 for errors of the node or the system; 2 for a wrong command line.
 `

@@ -3,7 +3,7 @@
 //	vxsctl fdb show vni 100
 //	vxsctl fdb add 02:00:00:00:00:09 dst 10.0.0.2 vni 100
 //	vxsctl monitor
-//	vxsctl capture - | tshark -r -
+//	vxsctl capture vni 100 | tcpdump -r -
 //
 // "vxsctl help" lists the commands. The node is cmd/vxswitchd with a control socket in its configuration. Package
 // api describes the protocol.

@@ -107,8 +107,13 @@ func TestWrongWords(t *testing.T) {
 		"monitor fdb":                                           `monitor: unexpected argument "fdb"`,
 		"trace every -1":                                        `trace: every "-1": must be 1 or more`,
 		"trace mac x":                                           `trace: mac "x": must be a MAC such as 02:00:00:00:00:01`,
-		"capture":                                               "capture: requires one file name, or - for standard output",
-		"capture a b":                                           "capture: requires one file name,",
+		"capture port":                                          "capture: port: value is missing, must be the name of a port; a filter that begins with port comes after --",
+		"capture vni x":                                         `capture: vni "x": must be 0 to 16777215`,
+		"capture vni 1 -c 0":                                    `capture: -c "0": must be a number of packets, 1 or more`,
+		"capture -s 262145":                                     `capture: -s "262145": must be a number of bytes, 1 to 262144, or 0 for all`,
+		"capture tcp -w":                                        "capture: -w: value is missing, must be a file name, or - for standard output",
+		"capture -i eth0":                                       `capture: unexpected "-i"; flags are -w FILE, -c COUNT and -s SNAPLEN`,
+		"capture -":                                             `capture: unexpected "-": without -w FILE, packets go to standard output`,
 		"config list":                                           `config: unexpected argument "list"`,
 		"config apply":                                          "config: apply: requires one file name, or - for standard input",
 		"config diff a b":                                       "config: diff: requires one file name,",
@@ -276,21 +281,39 @@ func TestCapture(t *testing.T) {
 		section + "\x06\x00\x00\x00\x01xxx" + packet: section,
 	} {
 		f.answers["/v1/capture"] = sent
-		code, out, errs := do(t.Context(), "-socket", f.socket, "capture", "-")
+		code, out, errs := do(t.Context(), "-socket", f.socket, "capture")
 		if code != 1 || out != want {
 			t.Errorf("%q: %d %q %s", sent, code, out, errs)
 		}
 	}
+	stats := "\x05\x00\x00\x00\x38\x00\x00\x00\x00\x00\x00\x00timetime" + // 5 of 9 are lost
+		"\x05\x00\x08\x00\x05\x00\x00\x00\x00\x00\x00\x00" + "\x04\x00\x08\x00\x09\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "pad." + "\x38\x00\x00\x00"
 	file := filepath.Join(t.TempDir(), "x.pcapng")
-	f.answers["/v1/capture"] = section + packet + packet
-	_, out, errs := do(t.Context(), "-socket", f.socket, "capture", file)
+	f.answers["/v1/capture"] = section + packet + packet + stats
+	code, out, errs := do(t.Context(), "-socket", f.socket, "capture", "port", "tap0", "-c", "2", "-w", file, "tcp", "port", "80", "-s", "60")
 	text, _ := os.ReadFile(file)
-	if out != "" || !strings.Contains(errs, "\n2 packets\n") || string(text) != section+packet+packet {
-		t.Errorf("%q %q %q", out, errs, text)
+	if want := "capturing on port tap0 to " + file + ", until it is interrupted\n2 packets captured\n9 packets received by filter\n5 packets dropped\n"; code != 0 || out != "" ||
+		errs != want || string(text) != section+packet+packet+stats {
+		t.Errorf("%d %q %q %q", code, out, errs, text)
 	}
-	f.answers["/v1/capture"] = `409 {"error":"another capture is running"}`
-	do(t.Context(), "-socket", f.socket, "capture", file)
+	if got, want := f.last(), "GET /v1/capture?count=2&filter=tcp+port+80&port=tap0&snaplen=60"; got != want {
+		t.Errorf("asked %q, want %q", got, want)
+	}
+	for words, want := range map[string]string{
+		"-s 0 tunnel vx ip[0] - 5 = 6": "GET /v1/capture?filter=ip%5B0%5D+-+5+%3D+6&tunnel=vx", "-- port 80": "GET /v1/capture?filter=port+80",
+		"vni 7 not port 80": "GET /v1/capture?filter=not+port+80&vni=7", "port p port 80": "GET /v1/capture?filter=port+80&port=p", "-w -": "GET /v1/capture",
+	} {
+		if do(t.Context(), append([]string{"-socket", f.socket, "capture"}, strings.Fields(words)...)...); f.last() != want {
+			t.Errorf("%s: asked %q, want %q", words, f.last(), want)
+		}
+	}
+	f.answers["/v1/capture"] = `409 {"error":"too many captures are running: end one"}`
+	do(t.Context(), "-socket", f.socket, "capture", "-w", file)
 	if again, _ := os.ReadFile(file); string(again) != string(text) {
 		t.Error("a capture that did not begin has emptied the file")
+	}
+	f.answers["/v1/capture"] = `404 {"error":"port \"80\": must be one of tap0"}`
+	if code, _, errs := do(t.Context(), "-socket", f.socket, "capture", "port", "80"); code != 1 || errs != "vxsctl: port \"80\": must be one of tap0; a filter that begins with \"port\" comes after \"--\"\n" {
+		t.Errorf("%d %s", code, errs)
 	}
 }

@@ -69,6 +69,10 @@ var values = map[string]string{
 	"dst":    "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
 	"-interval": "a duration of at least 100ms such as 1s",
+
+	"capture port": "the name of a port; a filter that begins with port comes after --", "capture tunnel": "the name of a tunnel",
+	"capture vni": "0 to 16777215", "capture -w": "a file name, or - for standard output",
+	"capture -c": "a number of packets, 1 or more", "capture -s": "a number of bytes, 1 to 262144, or 0 for all",
 }
 
 // valid reports whether a value is allowed for a key.

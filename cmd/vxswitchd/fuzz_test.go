@@ -27,6 +27,7 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/v1/fdb", "vni=10&dev=vx", ""}, {"GET", "/v1/route", "vrf=red", ""}, {"GET", "/v1/neigh", "vni=x", ""},
 		{"GET", "/v1/stats", "", ""}, {"GET", "/v1/config", "", ""}, {"GET", "/v1/policy", "", ""}, {"GET", "/", "", ""}, {"PUT", "/v1/fdb", "", ""},
 		{"GET", "/v1/monitor", "", ""}, {"GET", "/v1/trace", "mac=02:00:00:00:00:01&every=2", ""}, {"GET", "/v1/capture", "snaplen=0", ""},
+		{"GET", "/v1/capture", "vni=10&count=3&filter=tcp%5B13%5D+%26+2+!%3D+0", ""}, {"GET", "/v1/capture", "tunnel=vx&filter=arp", ""},
 		{"POST", "/v1/fdb", "", `{"op":"add","vni":10,"mac":"02:00:00:00:00:01","dst":"127.0.0.3"}`},
 		{"POST", "/v1/fdb", "", `{"op":"append","vni":10,"mac":"` + zero + `","dst":"127.0.0.3"}`},
 		{"POST", "/v1/fdb", "", `{"op":"del","vni":10,"mac":"` + zero + `","dst":"127.0.0.3"}`},

@@ -166,8 +166,8 @@ func TestWatching(t *testing.T) {
 
 	trace := p.a.watch("trace mac " + near)
 	file := filepath.Join(filepath.Dir(p.a.file), "x.pcapng")
-	capture := p.a.watch("capture " + file)
-	capture.Want("capturing to ")
+	capture := p.a.watch("capture -w " + file)
+	capture.Want("capturing on all ports and tunnels to ")
 	time.Sleep(300 * time.Millisecond) // for the trace to begin
 	p.ga.Ping("192.168.7.2", 3)
 	trace.Want(fmt.Sprintf("vni 100 from tap0 %s > %s type 0800 len 98: forward 10.0.0.2:4789", near, far))
@@ -271,13 +271,13 @@ func TestStalledClients(t *testing.T) {
 	p.ga.Try(flood, "ping", "-f", "-s", "1400", "-w", "8", "192.168.7.2")
 	wantAll(t, "beside stalled clients", stop)
 	fake.Until(t, "the trace and the capture to be free", func() bool {
-		for _, words := range []string{"trace", "capture -"} {
+		for _, words := range []string{"trace", "capture -w /dev/null"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			c := exec.CommandContext(ctx, filepath.Join(p.a.bin, "vxsctl"), append([]string{"-socket", p.a.socket}, strings.Fields(words)...)...)
 			c.Cancel = func() error { return c.Process.Signal(syscall.SIGINT) }
 			out, _ := c.CombinedOutput()
 			cancel()
-			if strings.Contains(string(out), "is running") {
+			if strings.Contains(string(out), "is running") || strings.Contains(string(out), "are running") {
 				return false
 			}
 		}

@@ -24,6 +24,7 @@ import (
 const (
 	maxConns   = 64                    // connections
 	maxStreams = 16                    // streams among them
+	maxCapture = 4                     // captures among those; each has a buffer
 	maxTables  = 3                     // tables at a time
 	maxChanges = 3                     // waiting changes; one is made at a time
 	perRequest = 5 * time.Millisecond  // average time between requests
@@ -50,15 +51,16 @@ type server struct {
 	stream  *gate
 	rate    *rate
 
-	fdb       sync.Mutex // one change at a time
-	tracing   atomic.Bool
-	capturing atomic.Bool
+	captures *gate
+
+	fdb     sync.Mutex // one change at a time
+	tracing atomic.Bool
 }
 
 func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
 	s := &server{
 		n: n, reload: reload, apply: apply, rate: newRate(),
-		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams),
+		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
 	methods := map[string][]string{}

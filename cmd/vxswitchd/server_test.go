@@ -286,6 +286,17 @@ func TestWrongRequests(t *testing.T) {
 		{"GET", "/v1/trace?mac=x", 400, "must be a MAC"},
 		{"GET", "/v1/trace?dest=tap9", 404, "no such port, tunnel or peer"},
 		{"GET", "/v1/trace?dest=127.0.0.9", 404, "no such port, tunnel or peer"},
+		{"GET", "/v1/capture?port=tap9", 404, `port \"tap9\": there is none`},
+		{"GET", "/v1/capture?tunnel=tap9", 404, `tunnel \"tap9\": must be one of vx`},
+		{"GET", "/v1/capture?vni=999", 404, "no such segment"},
+		{"GET", "/v1/capture?vni=x", 400, "must be 0 to 16777215"},
+		{"GET", "/v1/capture?vni=10&tunnel=vx", 400, "only one of port, tunnel and vni may be given"},
+		{"GET", "/v1/capture?snaplen=0", 400, `snaplen \"0\": must be 1 to 262144`},
+		{"GET", "/v1/capture?count=x", 400, `count \"x\": must be 1 to 2147483647`},
+		{"GET", "/v1/capture?filter=tcp+prot+80", 400, `filter, column 5: \"prot\": must be \"and\" or \"or\"`},
+		{"GET", "/v1/capture?tunnel=vx&filter=vlan+5", 400, `is for Ethernet, and these packets begin with IP`},
+		{"GET", "/v1/capture?tunnel=vx&filter=arp", 400, `rejects all packets: they begin with raw IP`},
+		{"GET", "/v1/capture?filter=" + strings.Repeat("x", 2049), 400, `filter of 2049 bytes: must have at most 2048`},
 	} {
 		if status, text := r.ask(c.method, c.path, ""); status != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, text)
@@ -299,8 +310,8 @@ func TestStreams(t *testing.T) {
 	monitor := r.open("/v1/monitor")
 	r.open("/v1/trace?dest=127.0.0.2")
 	capture := r.open("/v1/capture")
-	for _, path := range []string{"/v1/trace", "/v1/capture"} {
-		if status, text := r.ask("GET", path, ""); status != 409 || !strings.Contains(text, "end it first") {
+	for path, want := range map[string]string{"/v1/trace": "end it first", "/v1/capture": "too many captures are running: end one"} {
+		if status, text := r.ask("GET", path, ""); status != 409 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -155,35 +153,3 @@ func shownRecord(sw *vswitch.Switch, r vswitch.TraceRecord, lost uint64) api.Tra
 	}
 	return x
 }
-
-// getCapture sends packets until the client disconnects.
-func (s *server) getCapture(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	if !s.capturing.CompareAndSwap(false, true) {
-		return wrong(http.StatusConflict, "another capture is running: end it first")
-	}
-	defer s.capturing.Store(false)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	to := newStream(w, "application/x-pcapng", 0)
-	if err := s.n.Capture().Start(writer(func(b []byte) (int, error) {
-		n, err := to.Write(b)
-		if err != nil {
-			cancel()
-		}
-		return n, err
-	})); err != nil {
-		return nil // the answer has begun: the client gets no packets
-	}
-	<-ctx.Done()
-	if err := s.n.Capture().Stop(); err != nil && !errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // do not end the file
-	}
-	return nil
-}
-
-type writer func([]byte) (int, error)
-
-func (f writer) Write(b []byte) (int, error) { return f(b) }

@@ -22,6 +22,7 @@ var notRun = []struct{ page, begins, why string }{
 	{"bench/results/README.md", "go run ./bench/compare", "nearly five minutes of measuring"},
 	{"docs/vm.md", "<interface", "libvirt's own configuration"},
 	{"docs/upgrade.md", "./vxswitchd -check -config /etc", "it needs systemd as the first process; TestService of cmd/vxswitchd looks at the unit"},
+	{"cmd/vxswitchd/README.md", "./vxsctl capture", "it has no end; TestCaptureLikeTcpdump and TestCapturePipe of vxswitchd do it"},
 	{"metrics/README.md", "metric_relabel_configs:", "Prometheus's own configuration"},
 	{"metrics/README.md", "- alert:", "Prometheus's own configuration"},
 	{"examples/p2p/README.md", "## macOS and Windows", "it needs those systems"},
