@@ -63,7 +63,7 @@ type Stats struct {
 //
 // Each port and underlay is an interface in the file, with the port's name or the underlay's address,
 // and appears with its first packet. Time stamps are taken once per batch, when it is copied. Packets of
-// one reader, writer or sender keep their order.
+// one reader, writer or sender keep their order. IP packets of a file of one port, tunnel or segment are all on one interface.
 //
 // # Ports
 //

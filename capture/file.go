@@ -42,6 +42,14 @@ func (s *Selection) Check() error {
 	return w.Err()
 }
 
+// place names the only port, tunnel or segment of a file.
+func (s *Selection) place() string {
+	if s.VNI != nil {
+		return fmt.Sprintf("vni %d", *s.VNI)
+	}
+	return cmp.Or(s.Port, s.Tunnel)
+}
+
 // Counts is what a file has counted.
 type Counts struct {
 	Packets uint64 // written
@@ -51,12 +59,13 @@ type Counts struct {
 
 // A File is one file of a Capture. A worker that still holds it after its end finds its ring closed.
 type File struct {
-	c    *Capture
-	sel  Selection
-	ring *ring
-	snap int
-	done chan struct{}
-	err  error // of the writer; read it when done
+	c     *Capture
+	sel   Selection
+	place string // of sel
+	ring  *ring
+	snap  int
+	done  chan struct{}
+	err   error // of the writer; read it when done
 
 	packets, matched, dropped atomic.Uint64
 
@@ -88,6 +97,7 @@ func newFile(c *Capture, s Selection) *File {
 	return &File{
 		c:     c,
 		sel:   s,
+		place: s.place(),
 		ring:  newRing(cmp.Or(cfg.Buffer, DefaultBuffer)),
 		snap:  cmp.Or(s.SnapLen, cfg.SnapLen, DefaultSnapLen),
 		begun: time.Now(),
@@ -218,6 +228,9 @@ func (f *File) write(w io.Writer, n *packet) error {
 // intf returns the number of an interface in the file. The first one comes with the
 // file's head.
 func (f *File) intf(w io.Writer, k iface) (id int, err error) {
+	if f.place != "" && k.flags&rawIP != 0 {
+		k = iface{f.place, k.flags &^ superframes} // libpcap 1.10 reads files with several interfaces only if they are Ethernet
+	}
 	id, ok := f.ids[k]
 	if ok {
 		return id, nil

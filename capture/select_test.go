@@ -77,7 +77,7 @@ func TestCaptureSelections(t *testing.T) {
 	}{
 		{&whole, []string{"p Ethernet 0", "q Ethernet 4", "192.0.2.1:4789 Raw 1", "192.0.2.2:4789 Raw 2"}, Counts{4, 4, 0}},
 		{&ofP, []string{"p Ethernet 0"}, Counts{1, 1, 0}},
-		{&ofVX, []string{"192.0.2.1:4789 Raw 0"}, Counts{1, 1, 0}},
+		{&ofVX, []string{"vx Raw 0"}, Counts{1, 1, 0}},
 		{&tagged, []string{"q Ethernet 4"}, Counts{1, 1, 0}},
 		{&one, []string{"p Ethernet 0"}, files[4].Counts()},
 	} {

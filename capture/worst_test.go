@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
@@ -24,20 +25,21 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A port is captured by somebody who takes nothing: its frames go on, and another's capture
+// A port is captured by somebody who takes nothing: its frames go on, and another's file, of the same capture or of another,
 // has all.
 func TestWorstCapture(t *testing.T) {
 	run := func(attack bool) (got int) {
 		synctest.Test(t, func(t *testing.T) {
 			busy, good := newCapture(t, &Config{Buffer: 1 << 17}), newCapture(t, &Config{Buffer: 1 << 17})
 			bad, mine := fake.New("bad"), fake.New("mine")
-			stuck, file := &stuckWriter{open: make(chan struct{})}, new(bytes.Buffer)
+			stuck, file, beside := &stuckWriter{open: make(chan struct{})}, new(bytes.Buffer), new(bytes.Buffer)
 			if err := busy.Start(stuck); err != nil {
 				t.Fatal(err)
 			}
 			if err := good.Start(file); err != nil {
 				t.Fatal(err)
 			}
+			ours := open(t, busy, beside, &Selection{Match: func(_ frame.Kind, b []byte) bool { return len(b) == 60 }})
 			bw, mw := portOf(t, busy, bad).Writer(0), portOf(t, good, mine).Writer(0)
 			for range tenMinutes {
 				for range 4 {
@@ -56,10 +58,11 @@ func TestWorstCapture(t *testing.T) {
 			if n := busy.Stats().Dropped; attack && n < 4000 {
 				t.Errorf("%d are not captured: no attack", n)
 			}
+			ours.Stop()
 			close(stuck.open)
 			busy.Stop()
 			good.Stop()
-			got += len(entries(t, file.Bytes()))
+			got += len(entries(t, file.Bytes())) + len(entries(t, beside.Bytes()))
 		})
 		return got
 	}

@@ -99,3 +99,16 @@ func TestTopOnTerminal(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// Packets do not go to a terminal.
+func TestCaptureOnTerminal(t *testing.T) {
+	f := newFake(t)
+	far, near := terminal(t)
+	defer near.Close()
+	defer far.Close()
+	var errs bytes.Buffer
+	code := run(t.Context(), []string{"-socket", f.socket, "capture", "vni", "100"}, near, near, &errs)
+	if want := "vxsctl: capture: packets are not for a terminal: add -w FILE, or | tcpdump -r -\n"; code != 2 || errs.String() != want || f.last() != "" {
+		t.Errorf("%d %s", code, errs.String())
+	}
+}

@@ -126,6 +126,53 @@ func TestCapturePipe(t *testing.T) {
 	}
 }
 
+// Packets without Ethernet have filters for IP, and files that tcpdump reads.
+func TestCaptureOfIP(t *testing.T) {
+	n := netns.New(t)
+	s := newSystem(t, n, "a")
+	n.Link(s.Host, "10.0.0.1/24", n.Host("b"), "10.0.0.2/24")
+	s.write(`{
+  "tunnels": [{"name": "ip", "type": "ipip", "local": "10.0.0.1"}],
+  "ports": [{"name": "tun0", "type": "tun"}],
+  "segments": [{"vni": 1, "tunnel": "ip", "crossConnect": "10.0.0.2", "members": [{"port": "tun0"}]}],
+  "control": {"socket": "SOCKET"}
+}`)
+	s.run()
+	s.IP("addr", "add", "10.1.0.1/16", "dev", "tun0")
+	s.IP("link", "set", "tun0", "up")
+	for words, want := range map[string]string{
+		"port tun0 ether src 02:00:00:00:00:01": `"02:00:00:00:00:01": is for Ethernet, and these packets begin with IP`,
+		"vni 1 arp":                             "filter: rejects all packets: they begin with raw IP",
+		"tunnel ip vlan":                        "is for Ethernet",
+	} {
+		if out, err := s.tryCtl("capture " + words); err == nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v %s", words, err, out)
+		}
+	}
+	for place, lines := range map[string][]string{
+		"port tun0": {"10.1.0.1 > 10.1.0.2: ICMP echo request"}, "tunnel ip": {"10.0.0.1 > 10.0.0.2", "10.1.0.1 > 10.1.0.2: ICMP echo request"},
+		"vni 1": {"10.1.0.1 > 10.1.0.2: ICMP echo request", "10.1.0.1 > 10.1.0.2: ICMP echo request"},
+	} {
+		file := filepath.Join(filepath.Dir(s.file), "x.pcapng")
+		filter := "icmp"
+		if place == "tunnel ip" {
+			filter = "ip proto 4"
+		}
+		c := s.watch("capture -w " + file + " " + place + " " + filter)
+		c.Want("capturing on " + place)
+		s.Try(t.Context(), "ping", "-c", "1", "-W", "1", "10.1.0.2")
+		ends(t, c)
+		got := strings.Join(tcpdumped(t, file), "\n")
+		for _, l := range lines {
+			_, rest, ok := strings.Cut(got, l)
+			if !ok {
+				t.Errorf("%s: %s\nwant %s", place, got, lines)
+			}
+			got = rest
+		}
+	}
+}
+
 // A slow client loses packets of its own, which are counted, and another's capture beside it has all.
 func TestCaptureSlow(t *testing.T) {
 	const pings = 3000

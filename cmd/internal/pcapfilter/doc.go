@@ -3,7 +3,7 @@
 //	text --words--> parser --tree--> builder --instructions--> Filter
 //
 // A filter that compiles takes the packets that tcpdump takes, also of those that end early: a load behind the end of the
-// packet rejects it. What does not compile is refused with the place and the word: what libpcap refuses, what needs more
+// packet rejects it, except that the optimizer of libpcap may leave out such a load. What does not compile is refused with the place and the word: what libpcap refuses, what needs more
 // than the packet (names of hosts and ports, the netmask), and the parts of the language that are not built here. The tests
 // compare with tcpdump.
 package pcapfilter
