@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -14,15 +15,21 @@ import (
 // answering returns a client of a server that answers every request in the same way.
 func answering(t *testing.T, status int, body string) *Client {
 	t.Helper()
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		w.Write([]byte(body))
+	})
+}
+
+// serving returns a client of a server.
+func serving(t *testing.T, f http.HandlerFunc) *Client {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		w.Write([]byte(body))
-	})}
+	s := http.Server{Handler: f}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
 	return NewClient(path)
@@ -86,5 +93,30 @@ func TestStreams(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+}
+
+// The end of a capture reaches the node, whose last words reach the client.
+func TestCaptureEnds(t *testing.T) {
+	c := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.URL.RawQuery)
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		io.WriteString(w, " and the rest")
+	})
+	x, err := c.Capture(t.Context(), Query{"vni": "7", "filter": "tcp port 80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.End(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(x)
+	if want := "filter=tcp+port+80&vni=7 and the rest"; err != nil || string(text) != want {
+		t.Errorf("%v %q, want %q", err, text, want)
+	}
+	if _, err := answering(t, 409, `{"error": "no"}`).Capture(t.Context(), nil); err == nil || err.Error() != "no" {
+		t.Errorf("%v", err)
 	}
 }
