@@ -32,8 +32,8 @@ var operators = map[string]struct {
 	level int
 	op    bpf.ALUOp
 }{
-	"|": {1, bpf.ALUOpOr}, "&": {1, bpf.ALUOpAnd}, "<<": {2, bpf.ALUOpShiftLeft}, ">>": {2, bpf.ALUOpShiftRight},
-	"+": {3, bpf.ALUOpAdd}, "-": {3, bpf.ALUOpSub}, "*": {4, bpf.ALUOpMul}, "/": {4, bpf.ALUOpDiv},
+	"|": {1, bpf.ALUOpOr}, "&": {2, bpf.ALUOpAnd}, "<<": {3, bpf.ALUOpShiftLeft}, ">>": {3, bpf.ALUOpShiftRight},
+	"+": {4, bpf.ALUOpAdd}, "-": {4, bpf.ALUOpSub}, "*": {5, bpf.ALUOpMul}, "/": {5, bpf.ALUOpDiv},
 	"%": {0, bpf.ALUOpMod}, "^": {0, bpf.ALUOpXor},
 }
 
@@ -190,7 +190,7 @@ func (p *parser) computed(w *word, op bpf.ALUOp, a, b *value) (*value, error) {
 	}
 	for _, c := range b.checks { // libpcap forgets them
 		if !slices.Contains(a.checks, c) {
-			return nil, w.wrong("has bytes of another protocol on its right side; only the left side decides which packets have them")
+			return nil, w.wrong("has bytes on its right side of a protocol that the left side has not: put them on the left")
 		}
 	}
 	v := &value{kind: computed, op: op, a: a, b: b, checks: a.checks}

@@ -61,9 +61,9 @@ func TestRefused(t *testing.T) {
 		"ip[0] << 32 = 1":         `filter, column 7: "<<": shifts by more than 31 bits`,
 		"ip[0] & 0 = 0":           `filter, column 7: "&": the result is always 0`,
 		"ip[0] ^ 1 + 2 = 3":       `filter, column 11: "+": needs parentheses around ^ and its operands`,
-		"1 + ip[0] = 3":           `filter, column 3: "+": has bytes of another protocol on its right side`,
+		"1 + ip[0] = 3":           `filter, column 3: "+": has bytes on its right side of a protocol that the left side has not`,
 		"ip[0] + 1 % 3 = 3":       `filter, column 11: "%": needs parentheses around it and its operands`,
-		"ip[0] + tcp[0] = 3":      `filter, column 7: "+": has bytes of another protocol on its right side`,
+		"ip[0] + tcp[0] = 3":      `filter, column 7: "+": has bytes on its right side of a protocol that the left side has not`,
 		"0x1ffffffff = len":       `filter, column 1: "0x1ffffffff": must be a number of at most 32 bits`,
 		"08 = len":                `filter, column 1: "08": must be a number of at most 32 bits`,
 		"tcp;udp":                 `filter, column 4: ";": must be a word, a number, an address or an operator`,
@@ -167,7 +167,7 @@ func draw(r *rand.Rand, depth int) string {
 
 // Filters that are drawn take what tcpdump takes.
 func TestDrawn(t *testing.T) {
-	const filters = 300
+	const filters = 400
 	r := rand.New(rand.NewPCG(seed, 7))
 	for _, l := range []Link{Ethernet, RawIP} {
 		o, compiled := newOracle(t, l), 0
