@@ -156,7 +156,11 @@ func (f *File) put(i iface, kind frame.Kind, time int64, length int, parts [][]b
 	}
 	f.matched.Add(1)
 	p := packet{iface: i, time: time, length: int32(length), kept: int32(min(length, f.snap))}
-	if !f.ring.put(&p, parts) {
+	switch {
+	case f.ring.put(&p, parts):
+	case f.ring.isClosed(): // the file has ended a moment ago
+		f.matched.Add(^uint64(0))
+	default:
 		f.lost()
 	}
 }

@@ -138,3 +138,6 @@ func (r *ring) close() {
 	r.head.Or(ringClosed)
 	r.poke()
 }
+
+// isClosed reports whether close was called.
+func (r *ring) isClosed() bool { return r.head.Load()&ringClosed != 0 }
