@@ -103,6 +103,7 @@ var elsewhere = map[string]string{
 	"port.PipeConfig":            "of ports of the program's own: VSI.Add",
 	"port.ReadWriteCloserConfig": "of ports of the program's own: VSI.Add",
 	"water.Config":               "of ports of the program's own: VSI.Add",
+	"port.DeviceConfig.Existing": "the node sets it to open a device again",
 	"port.PacketConfig.Control":  "a func",
 	"port.PacketConfig.Leave":    "the tunnels that share the address of a gateway on the device",
 

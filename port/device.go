@@ -47,6 +47,9 @@ type DeviceConfig struct {
 	// NoOffload switches all offloads off: one system call carries one frame, with complete checksums. By
 	// default the port reads and writes superframes and frames with incomplete checksums (frame.GSO).
 	NoOffload bool `json:"noOffload,omitzero"`
+
+	// Existing opens a persistent device only. If there is none, the error wraps [syscall.ENODEV].
+	Existing bool `json:"-"`
 }
 
 // maxQueues is what the tun driver allows (Linux 6.18).
@@ -63,6 +66,7 @@ type Device struct {
 	link   *sys.Link
 	egress
 	reset bool // its offloads are switched off again at Close
+	found bool // it was there before
 	fixed bool // its MTU is that of its settings
 
 	closed  atomic.Bool
@@ -106,6 +110,10 @@ func (d *Device) MTU(peer uint16) int {
 
 // IP reports whether the device carries IP packets without Ethernet: a TUN.
 func (d *Device) IP() bool { return d.tun }
+
+// Existed reports whether the device was there before it was opened: a persistent device. It is false after
+// [FromFiles].
+func (d *Device) Existed() bool { return d.found }
 
 // Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set.
 func (d *Device) Fit(longest int) error {

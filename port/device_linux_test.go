@@ -140,6 +140,43 @@ func TestTAPPersistIsRespected(t *testing.T) {
 	}
 }
 
+// With Existing a device is opened that somebody has made, and none is made.
+func TestTAPExisting(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	existing := func(want error) {
+		t.Helper()
+		var d *Device
+		var err error
+		h.Do(func() { d, err = OpenTAP("keep0", &DeviceConfig{Existing: true}) })
+		if !errors.Is(err, want) || want != nil && !strings.HasPrefix(err.Error(), `port: TAP "keep0": `) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if err == nil {
+			if !d.Existed() {
+				t.Error("it did not exist")
+			}
+			d.Close()
+		}
+	}
+	existing(syscall.ENODEV)
+	if has(t, h, "keep0") {
+		t.Error("it was made")
+	}
+	d := openTAP(t, h, "keep0", nil)
+	if d.Existed() {
+		t.Error("it existed")
+	}
+	existing(syscall.EBUSY)
+	d.Close()
+	h.IP("tuntap", "add", "dev", "keep0", "mode", "tap")
+	existing(nil)
+	existing(nil)
+	if !has(t, h, "keep0") {
+		t.Error("it is gone")
+	}
+}
+
 // refused checks the error of an Open: what it says, and what it wraps if is is not nil.
 func refused(t *testing.T, d io.Closer, err error, says string, is error) {
 	t.Helper()

@@ -147,16 +147,23 @@ func inNamespace(config, namespace string, f func() error) error {
 // attach opens the queues, in the namespace of the calling thread.
 func (d *Device) attach(name string, c DeviceConfig) error {
 	mode := sys.TunMode{TUN: d.tun, Multi: c.Queues > 1, Vnet: !c.NoOffload}
-	open := first
-	for range max(c.Queues, 1) {
-		t, err := open(name, mode)
-		if err != nil {
+	for i := range max(c.Queues, 1) {
+		var t *sys.Tun
+		var err error
+		if i == 0 {
+			t, d.found, err = first(name, mode, c.Existing)
+		} else {
+			t, err = sys.OpenTun(d.name, mode) // the kernel may have picked the name
+		}
+		switch {
+		case errors.Is(err, errNone):
+			return err
+		case err != nil:
 			return attachError(name, mode, err)
 		}
 		if err := d.add(t); err != nil {
 			return err
 		}
-		name, open = d.name, sys.OpenTun // the kernel may have picked the name
 	}
 	if err := d.find(); err != nil {
 		return err
@@ -164,16 +171,33 @@ func (d *Device) attach(name string, c DeviceConfig) error {
 	return d.offload(!c.NoOffload)
 }
 
-// first opens the first queue, of a new device or a persistent one. Any other device belongs to the
-// program that made it, and another queue would take some of that program's packets.
-func first(name string, mode sys.TunMode) (*sys.Tun, error) {
-	mode.New = true
-	t, err := sys.OpenTun(name, mode)
-	if errors.Is(err, syscall.EBUSY) && !sys.TunTaken(name) {
-		mode.New = false
-		t, err = sys.OpenTun(name, mode)
+// errNone is the error for a device that should exist.
+var errNone = fmt.Errorf("there is no persistent device with this name: %w", syscall.ENODEV)
+
+// first opens the first queue, of a new device or a persistent one, and reports whether that was there. Any other device
+// belongs to the program that made it, and another queue would take some of that program's packets.
+func first(name string, mode sys.TunMode, existing bool) (t *sys.Tun, found bool, err error) {
+	if driver, _ := sys.Kind(name); existing && driver == "" {
+		return nil, false, errNone
 	}
-	return t, err
+	if !existing {
+		mode.New = true
+		if t, err = sys.OpenTun(name, mode); !errors.Is(err, syscall.EBUSY) {
+			return t, false, err
+		}
+	}
+	if sys.TunTaken(name) {
+		return nil, false, syscall.EBUSY
+	}
+	mode.New = false
+	if t, err = sys.OpenTun(name, mode); err != nil || !existing {
+		return t, err == nil, err
+	}
+	if info, err := t.Info(); err == nil && !info.Persist { // deleted a moment ago, and made just now
+		t.Close()
+		return nil, false, errNone
+	}
+	return t, true, nil
 }
 
 // offload switches the offloads of the device on or off. A device with other programs attached may have

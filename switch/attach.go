@@ -49,6 +49,7 @@ type Attachment struct {
 	cfg   AttachConfig // under Switch.mu
 	storm *meters      // of cfg.Storm, under Switch.mu
 	gone  bool         // under Switch.mu
+	err   error        // why the port has failed, under Switch.mu
 	held  time.Time    // under Switch.mu; blocked until then for flapping MACs
 }
 
@@ -223,6 +224,14 @@ func (a *Attachment) Port() Port { return a.port.p }
 
 // Tag returns the port's name for the network.
 func (a *Attachment) Tag() uint32 { return a.tag }
+
+// Err returns the error with which the port has failed, that of its EventPortDown; nil while it is attached, or if it was
+// detached.
+func (a *Attachment) Err() error {
+	a.vsi.sw.mu.Lock()
+	defer a.vsi.sw.mu.Unlock()
+	return a.err
+}
 
 // Dest returns the destination that FDB entries use for the port, or for a peer behind it.
 func (a *Attachment) Dest(peer uint16) frame.Dest { return frame.NewDest(a.port.num, peer) }

@@ -181,6 +181,7 @@ func (s *Switch) remove(p *port, cause error) {
 	p.gone.Store(true)
 	members := slices.Clone(p.members)
 	for _, a := range members {
+		a.err = cause
 		a.unlink()
 	}
 	if p.tunnel != nil {

@@ -36,6 +36,7 @@ func TestPortDown(t *testing.T) {
 		if err != nil || ev.Kind != frame.EventPortDown || ev.Dest != bt.Dest(0) || !errors.Is(ev.Err, b.err) {
 			t.Fatalf("%+v, %v", ev, err)
 		}
+		check.ErrorIs(t, "Err of the attachment", bt.Err(), b.err)
 		check.True(t, b.closed.Load(), "failed and not closed")
 		a.send(eth(mac(2), mac(1), 0x800)) // b's MAC is forgotten: flooded
 		check.True(t, len(c.sent()) == 1, "traffic does not go on")
