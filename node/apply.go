@@ -23,6 +23,7 @@ func (n *Node) change(cfg *Config) error {
 		return err
 	}
 	n.dropFailed()
+	defer n.settleDown()
 	cfg = cfg.withShared()
 	was, is := maps.Clone(n.left), cfg.left()
 	// A port leaves the packets of a tunnel before that is opened, until it is closed.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -38,6 +39,16 @@ func parse(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := Parse([]byte(text))
 	must(t, err)
+	return c
+}
+
+// changed returns a copy of a configuration with one thing changed.
+func changed(t *testing.T, c *Config, change func(c *Config)) *Config {
+	t.Helper()
+	text, err := json.Marshal(c)
+	must(t, err)
+	c = parse(t, string(text))
+	change(c)
 	return c
 }
 

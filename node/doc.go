@@ -39,6 +39,8 @@
 // that keeps its address, must be closed before it is opened with other settings; after an error it is opened
 // again with the old ones.
 //
-// A port of the program that has failed is missing until the program Adds one with its name. Until then the routes and
-// static entries of the configuration that lead to it wait, as control.Plane.Waiting says, and all other changes apply.
+// A port whose device is deleted, or cannot be opened again, is down, as [Node.Down] says. The node opens the device again as
+// soon as it can, and the port returns with all that the configuration has for it. A port of the program that has failed is
+// down until the program Adds one with its name. Until then the routes and static entries of the configuration that lead
+// to the port wait, as control.Plane.Waiting says, and all other changes apply.
 package node

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type Node struct {
 	capture *capture.Capture
 	log     *slog.Logger
 	prober  *prober
+	kick    chan struct{} // for retry
 	open    openers
 	fault   func(step string) error // for tests: returns an error instead of a step
 
@@ -58,6 +60,8 @@ type Node struct {
 	closed   bool
 	tunnels  map[string]*tunnel
 	ports    map[string]*device
+	down     map[string]*outage // ports that are down, or were a moment ago
+	home     *os.File           // network namespace in which ports are opened
 	policies map[string]*rules
 	segments map[frame.VNI]*segment
 	vrfs     map[string]bool           // made by configurations
@@ -84,7 +88,7 @@ func New(o *Options) (*Node, error) {
 		}
 	}
 	n := &Node{
-		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, left: map[string][]port.Address{},
+		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, down: map[string]*outage{}, kick: make(chan struct{}, 1), left: map[string][]port.Address{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -118,11 +122,12 @@ func New(o *Options) (*Node, error) {
 // Run forwards frames until ctx is done or Close is called. It then closes the node and returns the error of Close. It
 // returns an error if the node is already running, and net.ErrClosed if it is closed.
 func (n *Node) Run(ctx context.Context) error {
-	events := n.sw.Events(control.Events...)
+	events := n.sw.Events(slices.Concat(control.Events, []frame.EventKind{frame.EventPortDown})...)
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
 	follower.Go(func() { n.follow(following, events) })
 	follower.Go(func() { n.prober.run(following) })
+	follower.Go(func() { n.retry(following) })
 	err := n.sw.Run(ctx)
 	stop()
 	follower.Wait()
@@ -133,10 +138,11 @@ func (n *Node) Run(ctx context.Context) error {
 	return n.Close()
 }
 
-// follow has the rows of control planes follow ports, segments and hosts.
+// follow has the rows of control planes follow ports, segments and hosts, and looks for ports that have failed.
 func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
 	n.mu.Lock()
 	n.plane.Reapply() // for what has happened before
+	n.lookForFailed()
 	n.mu.Unlock()
 	for {
 		list, err := events.NextAll(ctx)
@@ -146,6 +152,11 @@ func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
 		n.mu.Lock()
 		n.plane.Handle(list...)
 		n.passOver(list)
+		if slices.ContainsFunc(list, func(e frame.Event) bool {
+			return e.Kind == frame.EventPortDown && e.Err != nil || e.Kind == frame.EventOverflow
+		}) {
+			n.lookForFailed()
+		}
 		n.mu.Unlock()
 		n.prober.look()
 		pause := 10 * time.Millisecond // so that many events are handled together
@@ -174,12 +185,15 @@ func (n *Node) Close() error {
 	}
 	clear(n.tunnels)
 	clear(n.ports)
+	if n.home != nil {
+		n.home.Close()
+	}
 	return errors.Join(err, n.capture.Close())
 }
 
 // Apply changes the node to a configuration under traffic. On an error, [setting.Errors] or one of the system, it
 // restores the old configuration. If the system refuses a part of that, the error says so and the part is missing
-// until the next Apply.
+// until the next Apply, except for a port: it is down, and the node opens it again as soon as it can. See [Node.Down].
 func (n *Node) Apply(cfg *Config) error {
 	if cfg == nil {
 		return errors.New("node: Apply: the configuration is nil")

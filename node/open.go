@@ -51,7 +51,9 @@ func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 		if d := n.ports[c.Name]; n.gone(c) || d != nil && !d.elsewhere(c) {
 			continue
 		}
-		if err := n.openPort(c, f.ports); err != nil {
+		if err := n.openPort(c, f.ports); n.isDown(c.Name) && err != nil {
+			n.down[c.Name].err = err // it stays down
+		} else if err != nil {
 			return err
 		}
 	}
@@ -97,13 +99,20 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
-		if n.ports[c.Name] == nil && !n.gone(c) && a.ends(n.openPort(c, n.ports)) {
+		if n.ports[c.Name] != nil || n.gone(c) || n.isDown(c.Name) {
+			continue
+		}
+		err := n.openPort(c, n.ports)
+		if err != nil && a.back {
+			n.goesDown(c, nil, err)
+		}
+		if a.ends(err) {
 			return
 		}
 	}
 }
 
-// dropFailed closes ports and tunnels that have failed, so that they are reopened.
+// dropFailed closes ports and tunnels that have failed, so that they are reopened. n.mu is held.
 func (n *Node) dropFailed() {
 	for _, s := range n.segments {
 		here := s.vsi.Attachments()
@@ -114,6 +123,7 @@ func (n *Node) dropFailed() {
 		}
 		for name, a := range s.members {
 			if !slices.Contains(here, a) {
+				n.failed(name, a.Err())
 				n.closePort(name)
 			}
 		}

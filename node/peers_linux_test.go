@@ -23,8 +23,6 @@ type outer struct {
 	own, summed    bool
 }
 
-var broadcast = append([]byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 9, 1, 0x88, 0xb5}, make([]byte, 46)...)
-
 // outers returns those of the packets in a capture, by the peers they go to.
 func outers(t *testing.T, ps []netns.Packet, from string) map[string][]outer {
 	t.Helper()

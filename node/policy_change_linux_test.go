@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/netip"
@@ -13,16 +12,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/policy"
 )
-
-// changed returns a copy of a configuration with one thing changed.
-func changed(t *testing.T, c *Config, change func(c *Config)) *Config {
-	t.Helper()
-	text, err := json.Marshal(c)
-	must(t, err)
-	c = parse(t, string(text))
-	change(c)
-	return c
-}
 
 // A change of what may pass, applied under traffic: of datagrams that are sent after Apply has
 // returned none arrives, nor does one of those that answer them; and once it is taken back all

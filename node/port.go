@@ -19,6 +19,7 @@ type device struct {
 	raw  vswitch.Port // as it was opened
 	port vswitch.Port // with the capture, as attached
 	used bool         // has been attached
+	from origin
 }
 
 // is reports whether c has the same settings. Ports of the program have none to compare.
@@ -112,30 +113,34 @@ func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] ==
 // fails, senders of longer packets get ICMP errors.
 func (n *Node) fit() {
 	for name, d := range n.ports {
-		x, ok := d.raw.(interface{ Fit(int) error })
-		if !ok {
+		n.fitPort(name, d)
+	}
+}
+
+func (n *Node) fitPort(name string, d *device) {
+	x, ok := d.raw.(interface{ Fit(int) error })
+	if !ok {
+		return
+	}
+	fits := 0
+	for i := range n.cfg.Segments {
+		c := &n.cfg.Segments[i]
+		if c.member(name) == nil {
 			continue
 		}
-		fits := 0
-		for i := range n.cfg.Segments {
-			c := &n.cfg.Segments[i]
-			if c.member(name) == nil {
-				continue
-			}
-			for _, in := range c.in() {
-				if t := n.tunnels[in.Tunnel]; t != nil {
-					if most := c.Fits(t.v); fits == 0 || most < fits {
-						fits = most
-					}
+		for _, in := range c.in() {
+			if t := n.tunnels[in.Tunnel]; t != nil {
+				if most := c.Fits(t.v); fits == 0 || most < fits {
+					fits = most
 				}
 			}
 		}
-		if fits == 0 {
-			continue
-		}
-		if err := x.Fit(fits); err != nil {
-			n.log.Warn("cannot set the MTU of a port to fit its tunnels", "port", name, "err", err)
-		}
+	}
+	if fits == 0 {
+		return
+	}
+	if err := x.Fit(fits); err != nil {
+		n.log.Warn("cannot set the MTU of a port to fit its tunnels", "port", name, "err", err)
 	}
 }
 
@@ -159,11 +164,26 @@ func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 	return openTAP(c)
 }
 
-// openPort opens a port into to.
+// openPort opens a port into to. n.mu is held.
 func (n *Node) openPort(c *Port, to map[string]*device) error {
-	d := &device{cfg: *c}
+	o := n.down[c.Name]
+	d, err := n.openAs(c, origin{existed: o.isDown() && o.from.existed && reflect.DeepEqual(o.cfg, *c)})
+	if err == nil {
+		d.from.home = n.here()
+		to[c.Name] = d
+	}
+	return err
+}
+
+// openAs opens a port, from where its device came before.
+func (n *Node) openAs(c *Port, from origin) (*device, error) {
+	d, as := &device{cfg: *c, from: from}, *c
+	as.Existing = from.existed
+	if c.Namespace == "" {
+		as.Namespace = from.away()
+	}
 	err := n.step("port", func() (err error) {
-		if d.raw, err = n.open.device(c); err != nil {
+		if d.raw, err = n.open.device(&as); err != nil {
 			return err
 		}
 		if d.port, err = n.capture.Port(d.raw); err != nil && c.Type != PortOwn {
@@ -172,8 +192,9 @@ func (n *Node) openPort(c *Port, to map[string]*device) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("port %q: %w", c.Name, err)
+		return nil, fmt.Errorf("port %q: %w", c.Name, err)
 	}
-	to[c.Name] = d
-	return nil
+	x, ok := d.raw.(interface{ Existed() bool })
+	d.from.existed = ok && x.Existed()
+	return d, nil
 }

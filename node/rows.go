@@ -48,12 +48,12 @@ func rows(cfg *Config) (list []control.Row) {
 	return list
 }
 
-// lacksPort reports whether a row leads to a port of the program that has failed: to the port itself, or through the
-// interface on it. It waits until the program adds a port with that name.
+// lacksPort reports whether a row leads to a port that is down: to the port itself, or through the interface on it. It waits
+// until the port is back.
 func (n *Node) lacksPort(w wanted, r control.Row) bool {
 	failed := func(port string) bool {
 		c := w.ports[port]
-		return c != nil && n.gone(c)
+		return c != nil && n.ports[port] == nil
 	}
 	switch r := r.(type) {
 	case control.MAC:

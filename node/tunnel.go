@@ -24,6 +24,8 @@ type tunnel struct {
 	sets  []underlay.TxConfig // that peers have had: each underlay has all, under the same numbers
 	udp   *bfd.UDP            // for BFD beside IP-in-IP; nil without
 	udpOn []netip.Addr        // its addresses, which may not be those of cfg after a step that failed
+
+	failed bool // its port of the switch, and the log says so
 }
 
 // A link is what else of a tunnel over packet sockets can change in place.
