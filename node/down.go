@@ -22,7 +22,7 @@ type DownPort struct {
 
 // Down returns the ports of the configuration that are down, in the order of their names. The node logs when one goes and
 // when it is back, and tries to open it again while it runs: after 100 ms, then after twice the time of the last try, and
-// at last every 10 s. A port that fails within 10 s of its return goes on with the next wait.
+// at last every 10 s. A port that fails within a second of its return goes on with the next wait.
 //
 // A device that the node had made it makes again. One that was there before, an interface or a persistent TAP or TUN, must
 // be made again by its owner, in the same network namespace with the same name. The port returns with all that the
@@ -66,9 +66,11 @@ func (n *Node) PortsUp() map[string]bool {
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 10 * time.Second
+
+	probation = time.Second // after a return: a failure in this time is one more of the same
 )
 
-// An outage is the time in which a port is down, and lastWait after it.
+// An outage is the time in which a port is down, and its probation.
 type outage struct {
 	cfg  Port
 	dead *device // what has failed, nil if it could not be opened
@@ -95,7 +97,7 @@ func (n *Node) isDown(name string) bool { return n.down[name].isDown() }
 func (n *Node) goesDown(c *Port, d *device, err error) {
 	now := time.Now()
 	o := n.down[c.Name]
-	if o == nil || now.Sub(o.back) > lastWait {
+	if o == nil || now.Sub(o.back) > probation {
 		o = &outage{wait: firstWait}
 		n.down[c.Name] = o
 	}
@@ -164,7 +166,7 @@ func (n *Node) settleDown() {
 	for name, o := range n.down {
 		d, c := n.ports[name], ports[name]
 		switch {
-		case c == nil, !o.isDown() && time.Since(o.back) > lastWait:
+		case c == nil, !o.isDown() && time.Since(o.back) > probation:
 			delete(n.down, name)
 		case !o.isDown():
 		case d != nil && d != o.dead:

@@ -220,11 +220,11 @@ func TestDownBackOff(t *testing.T) {
 	})
 }
 
-// The waits of a port that fails as soon as it is back go on; those of one that has run for 10 s begin again.
+// The waits of a port that fails as soon as it is back go on; those of one that has run for a second begin again.
 func TestDownFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMortal(t, mortals)
-		for _, c := range []struct{ runs, wait time.Duration }{{0, 100}, {5000, 200}, {5000, 400}, {11000, 100}, {0, 200}} {
+		for _, c := range []struct{ runs, wait time.Duration }{{0, 100}, {500, 200}, {500, 400}, {1100, 100}, {0, 200}} {
 			time.Sleep(c.runs * time.Millisecond)
 			m.kill("a")
 			m.allow()
