@@ -71,9 +71,9 @@ type Peer struct {
 	LastHeard *time.Time `json:"last_heard,omitempty"` // when the last frame of rx came, to the second
 }
 
-// A Port is one port or tunnel of the switch. Port 0 is the switch itself.
+// A Port is one port or tunnel of the switch, or a port of the configuration that is down. Port 0 is the switch itself.
 type Port struct {
-	Port      int               `json:"port"`
+	Port      int               `json:"port"` // its number; -1 while it is down
 	Name      string            `json:"name"`
 	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip for tunnels; switch
 	MTU       int               `json:"mtu"`  // longest frame
@@ -87,6 +87,11 @@ type Port struct {
 	Flood     vswitch.Flooded   `json:"flood"`
 	RxDrops   map[string]uint64 `json:"rx_drops"` // by reason
 	TxDrops   map[string]uint64 `json:"tx_drops"`
+
+	State string     `json:"state"`           // up, or down: its device has failed, or could not be opened again
+	Error string     `json:"error,omitempty"` // why it is down
+	Since *time.Time `json:"since,omitempty"` // of state down
+	Retry *time.Time `json:"retry,omitempty"` // when the node tries to open it again
 }
 
 // A Member is a segment of a port.

@@ -138,12 +138,16 @@ func vtepTable(text []byte) ([][]string, error) {
 }
 
 func portTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS", func(p api.Port) [][]string {
+	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS STATE ERROR", func(p api.Port) [][]string {
+		if p.State == "down" {
+			return [][]string{row(p.Name, p.Type, "", segments(p.Members), "", "", "", "", "", "", p.State, p.Error)}
+		}
 		mtu := any(p.MTU)
 		if p.Type == "switch" {
 			mtu = ""
 		}
-		return [][]string{row(p.Name, p.Type, mtu, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes, sum(p.RxDrops), sum(p.TxDrops))}
+		return [][]string{row(p.Name, p.Type, mtu, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes,
+			sum(p.RxDrops), sum(p.TxDrops), p.State, "")}
 	})
 }
 

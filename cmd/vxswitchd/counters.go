@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/encap"
@@ -114,7 +115,7 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 			Port: int(p.Port), Name: p.Name, Type: types[p.Name], MTU: mtus[p.Port], Members: members[p.Port],
 			Rx: p.Rx, Accepted: p.Accepted, Tx: p.Tx,
 			Forwarded: p.Forwarded, Replied: p.Replied, Consumed: p.Consumed, Flood: p.Flood,
-			RxDrops: byReason(&p.RxDrops), TxDrops: byReason(&p.TxDrops),
+			RxDrops: byReason(&p.RxDrops), TxDrops: byReason(&p.TxDrops), State: "up",
 		}
 		if x.Members == nil {
 			x.Members = []api.Member{}
@@ -123,6 +124,9 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 			x.Type = "switch"
 		}
 		ports = append(ports, x)
+	}
+	for _, p := range s.n.Down() {
+		ports = append(ports, down(p))
 	}
 	return list(w, slices.Values(ports))
 }
@@ -160,6 +164,24 @@ func segments(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
 			}
 		}
 	}
+}
+
+// oneLine returns the text of an error on one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// down returns what is known of a port that is down.
+func down(p node.DownPort) api.Port {
+	x := api.Port{
+		Port: -1, Name: p.Name, Type: p.Type.String(), Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{},
+		State: "down", Error: oneLine(p.Err), Since: &p.Since,
+	}
+	for _, vni := range slices.Sorted(maps.Keys(p.VLANs)) {
+		x.Members = append(x.Members, api.Member{VNI: vni, Tag: uint32(p.VLANs[vni])})
+	}
+	if !p.Next.IsZero() {
+		x.Retry = &p.Next
+	}
+	return x
 }
 
 func (s *server) getDrops(w http.ResponseWriter, r *http.Request) error {

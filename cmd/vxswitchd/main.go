@@ -93,5 +93,5 @@ func complain(w io.Writer, err error) {
 		fmt.Fprintln(w, strings.Join(wrong, "\n"))
 		return
 	}
-	fmt.Fprintln(w, "vxswitchd:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(w, "vxswitchd:", oneLine(err))
 }

@@ -59,13 +59,26 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: listing}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down()) })
 	m := &monitor{l: l, http: http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}}
 	m.serves.Go(func() { m.http.Serve(&limited{Listener: l, conns: newGate(maxScrapers)}) })
 	return m, nil
+}
+
+// health answers with "ok", or with status 503 and a line for each port that is down.
+func health(w http.ResponseWriter, down []node.DownPort) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if len(down) == 0 {
+		io.WriteString(w, "ok\n")
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	for _, p := range down {
+		fmt.Fprintf(w, "port %s is down since %s: %v\n", p.Name, p.Since.UTC().Format(time.RFC3339), oneLine(p.Err))
+	}
 }
 
 // at returns the address as a word of the ready line, "" for nil.

@@ -2,16 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // withMetrics starts a node with -metrics and returns the address.
@@ -65,6 +69,20 @@ func TestMetrics(t *testing.T) {
 	}
 	if code := r.stop(); code != 0 {
 		t.Errorf("status %d", code)
+	}
+}
+
+// Health names the ports that are down, a line each.
+func TestHealth(t *testing.T) {
+	since := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	w := httptest.NewRecorder()
+	health(w, []node.DownPort{
+		{Name: "tap0", Since: since, Err: errors.Join(errors.New("one"), errors.New("two"))},
+		{Name: "tun0", Since: since, Err: errors.New("three")},
+	})
+	want := "port tap0 is down since 2026-11-24T10:00:00Z: one; two\nport tun0 is down since 2026-11-24T10:00:00Z: three\n"
+	if w.Code != 503 || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 	}
 }
 

@@ -218,17 +218,33 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// A port that is gone is said to be, and a reload has it again.
+// A port whose device is gone is listed as down, with its error, until the device is there again; then traffic flows by itself.
 func TestDeviceDeleted(t *testing.T) {
 	p := newPair(t)
 	p.ga.Ping("192.168.7.2", 1)
-	p.a.IP("link", "del", "tap0")
-	p.a.proc.Want(`vxswitchd: a port is down: port: TAP "tap0": `)
-	p.a.IP("tuntap", "add", "tap0", "mode", "tap")
-	p.a.IP("link", "set", "tap0", "master", "br0", "up")
-	p.a.ctl("reload")
-	p.a.carries()
-	p.ga.Ping("192.168.7.2", 1)
+	for range 2 {
+		ping := p.ga.Start("ping", "-n", "-q", "-i", "0.01", "192.168.7.2")
+		p.a.IP("link", "del", "tap0")
+		down := regexp.MustCompile(`(?m)^tap0 +tap +- +100 +-.* +down +port "?.*tap0"?: .*there is no persistent device with this name`)
+		fake.Until(t, "tap0 is listed as down", func() bool { return down.MatchString(p.a.ctl("port")) })
+		p.a.ctl("reload") // is no error, and does not make the device of somebody else
+		if got := p.a.ctl("port"); !down.MatchString(got) {
+			t.Errorf("%s", got)
+		}
+		p.a.IP("tuntap", "add", "tap0", "mode", "tap")
+		p.a.IP("link", "set", "tap0", "master", "br0", "up")
+		p.a.carries()
+		p.ga.Ping("192.168.7.2", 1)
+		if got := p.a.ctl("port"); !regexp.MustCompile(`(?m)^tap0 .* up +-$`).MatchString(got) {
+			t.Errorf("%s", got)
+		}
+		ping.Stop()
+	}
+	for what, times := range map[string]int{`msg="a port is down" port=tap0 err=`: 2, `msg="a port is back" port=tap0 after=`: 2} {
+		if n := strings.Count(p.a.proc.Output(), what); n != times {
+			t.Errorf("%d times %s:\n%s", n, what, p.a.proc.Output())
+		}
+	}
 }
 
 // Clients that read nothing are let go, those that ask on and on wait, and frames do not wait for them.

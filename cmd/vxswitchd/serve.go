@@ -11,9 +11,7 @@ import (
 	"os/signal"
 	"sync"
 
-	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // owner is the owner of rows made over the socket.
@@ -44,8 +42,6 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, s
 	d := &daemon{file: file, n: n, out: out}
 	d.api = newServer(n, d.reload, d.apply)
 	var running sync.WaitGroup
-	events := n.Switch().Events()
-	running.Go(func() { watch(events, errs) })
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()
 	defer n.Close()
@@ -130,19 +126,6 @@ func (d *daemon) close() {
 	d.closed = true
 	d.socket.close()
 	d.api.close()
-}
-
-// watch reports ports that fail, until the switch is closed.
-func watch(events *vswitch.Events, w io.Writer) {
-	for {
-		e, err := events.Next(context.Background())
-		if err != nil {
-			return
-		}
-		if e.Kind == frame.EventPortDown && e.Err != nil {
-			complain(w, fmt.Errorf("a port is down: %w: was the device deleted? a reload opens it again", e.Err))
-		}
-	}
 }
 
 // lines is a Writer for several goroutines that keeps lines together.
