@@ -41,6 +41,7 @@ type Sources struct {
 	Captures   map[string]*capture.Capture
 	Policies   map[string]*policy.Policy
 	Guards     map[frame.VNI]map[string]*policy.Guard // by segment and port
+	Ports      map[string]bool                        // false for a port that should run and does not, as node.Node.Down says
 }
 
 // An Underlay is an underlay of a VTEP, such as underlay.UDP.
@@ -71,6 +72,7 @@ func New(cfg *Config) *Collector {
 	s.capture("", capture.Stats{})
 	s.policy("", policy.Stats{})
 	s.guard("", "", policy.GuardStats{})
+	s.up("", false)
 	return c
 }
 
@@ -121,6 +123,9 @@ func (s sink) sources(x Sources, peers bool) {
 	each(x.Buffers, func(name string, b *port.Buffered) { s.buffered(text(name), b.Stats()) })
 	each(x.Captures, func(name string, c *capture.Capture) { s.capture(text(name), c.Stats()) })
 	each(x.Policies, func(name string, p *policy.Policy) { s.policy(text(name), p.Stats()) })
+	for name, up := range x.Ports {
+		s.up(text(name), up)
+	}
 	for vni, ports := range x.Guards {
 		each(ports, func(port string, g *policy.Guard) { s.guard(text(port), vni.String(), g.Stats()) })
 	}

@@ -18,6 +18,7 @@
 // counts once; their bytes, from the destination MAC on; single datagrams.
 //
 //	vxswitch_port_         port, number                 frames and bytes; decisions; flooding by class
+//	vxswitch_port_up       port                         of the configuration: 0 while it is down
 //	vxswitch_drops_total   port, number, direction, reason
 //	vxswitch_vsi_          vni                          frames and bytes, flooding by class, drops by reason
 //	vxswitch_attachment_   vni, port, number, tag       frames and bytes of a port or tunnel in a VNI
@@ -45,7 +46,7 @@
 //
 // # How many series
 //
-// Each port has 14, each VSI 21, plus 4 for each attachment, 13 with neighbours and 8 with a gateway, and those by
+// Each port has 15, each VSI 21, plus 4 for each attachment, 13 with neighbours and 8 with a gateway, and those by
 // reason. Their number follows from the configuration. Each peer has 6; the network can add
 // up to vtep.Config.MaxPeers learned peers. [Config].NoPeers omits the series of peers. No series
 // is by MAC or by host.

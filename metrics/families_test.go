@@ -95,6 +95,7 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	p.Rules = map[string]policy.Count{"web": make1[policy.Count](m)}
 	s.policy("pods", p)
 	s.guard("tap0", "100", make1[policy.GuardStats](m))
+	s.up("tap0", true)
 }
 
 // Every number of every Stats is a sample: one that is added there has to be shown here.

@@ -19,6 +19,7 @@ type Node interface {
 	Neighbours(vni frame.VNI) *arp.Responder
 	Interfaces() []*l3.Interface
 	Capture() *capture.Capture
+	PortsUp() map[string]bool
 }
 
 // OfNode returns the Config of a Collector for a whole node, with the parts that it has at each
@@ -28,7 +29,7 @@ func OfNode(n Node) *Config {
 		s := Sources{
 			VTEPs: n.Tunnels(), Policies: n.Policies(), Guards: n.Guards(),
 			Neighbours: map[frame.VNI]*arp.Responder{}, Interfaces: map[frame.VNI]*l3.Interface{},
-			Captures: map[string]*capture.Capture{"node": n.Capture()},
+			Captures: map[string]*capture.Capture{"node": n.Capture()}, Ports: n.PortsUp(),
 		}
 		for _, v := range n.Switch().VSIs() {
 			s.Neighbours[v.VNI()] = n.Neighbours(v.VNI())

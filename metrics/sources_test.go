@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/capture"
@@ -124,6 +125,7 @@ func TestNetworks(t *testing.T) {
 			"vxswitch_fdb_learned_entries":              {"100": 1},
 			"vxswitch_vsi_flooded_frames_total":         {"broadcast 100": 0, "multicast 100": 0, "unknown 100": 0},
 			"vxswitch_gateway_unresolved_packets_total": {"100 tenant": 0},
+			"vxswitch_port_up":                          {"pipe": 1},
 		} {
 			for _, m := range all[name].Metric {
 				var key []string
@@ -143,6 +145,12 @@ func TestNetworks(t *testing.T) {
 			t.Errorf("%d outcomes of TooBig, want 12 of the switch's own", len(m))
 		}
 
+		p.Close() // its device is gone
+		time.Sleep(time.Second)
+		f.Settle()
+		if m := gather(t, c)["vxswitch_port_up"].Metric; len(m) != 1 || value(m[0]) != 0 {
+			t.Errorf("a port that is down: %v", m)
+		}
 		must(0, n.Apply(&node.Config{}))(t)
 		for name := range gather(t, c) {
 			if strings.HasPrefix(name, "vxswitch_gateway_") || strings.HasPrefix(name, "vxswitch_neighbour_") {

@@ -35,6 +35,14 @@ func (s sink) attachment(st *vswitch.AttachmentStats, ports map[uint16]string) {
 	s.counter("attachment_transmit_bytes", "Bytes of frames that went out.")(st.Tx.Bytes)
 }
 
+func (s sink) up(name string, up bool) {
+	n := uint64(0)
+	if up {
+		n = 1
+	}
+	s.with("port", name).gauge("port_up", "1 for a port of the configuration that runs, 0 for one that is down.")(n)
+}
+
 func (p put) flooded(n vswitch.Flooded) {
 	p(n.Broadcast, "broadcast")
 	p(n.Multicast, "multicast")
