@@ -36,8 +36,8 @@
 // address unless the local VTEP has such an address too, and a MAC of the switch itself.
 //
 // Rows wait, too, if their place goes after they were added, if a table is full, if an interface has their prefix
-// itself, and if its addresses change so that their next hop is its own or on none of its networks. A row waits as a whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting] lists
-// them, with reasons.
+// itself, and if its addresses change so that their next hop is its own or on none of its networks. A row waits as a
+// whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting] lists them, with reasons.
 //
 // # What a Plane manages
 //
@@ -62,8 +62,9 @@
 //
 //   - What is here: get [vswitch.Switch.Events], carry out [vswitch.Switch.State] once and after an EventOverflow, and then the
 //     events. They suffice to know at any time which ports, peers, segments, gateways, hosts and neighbours there are.
-//   - What else is known: [Plane.Watch] says what the configuration and other control planes have, routes among it.
-//     [l3.Interface.Config] and vtep.VTEP.Local say which addresses this switch has, and events when they change.
+//   - What else is known: [Plane.Watch] says what the configuration and other control planes have, [Plane.WatchRoutes]
+//     which routes there are. [l3.Interface.Config] and vtep.VTEP.Local say which addresses this switch has, and events
+//     when they change.
 //   - What is elsewhere: keep it in a [Ledger], with Loose, and Flush it. After a restart, or a loss of the other side, a snapshot
 //     puts everything right, and writes only what differs.
 //

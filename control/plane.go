@@ -48,6 +48,8 @@ type Plane struct {
 	reserved map[string]bool
 	refusals map[string][]Refusal // by owner
 	watchers map[*func(owner string, add, del []Row)]struct{}
+
+	routeWatchers map[*func(owner string, add, del []Row)]struct{}
 }
 
 // Stats counts the writes of a [Plane].
@@ -84,7 +86,8 @@ func New(cfg *Config) (*Plane, error) {
 	}
 	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
 		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{},
-		reserved: map[string]bool{}, refusals: map[string][]Refusal{}, watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
+		reserved: map[string]bool{}, refusals: map[string][]Refusal{}, watchers: map[*func(string, []Row, []Row)]struct{}{},
+		routeWatchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors

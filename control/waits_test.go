@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -127,4 +128,61 @@ func TestNextHopsThatWait(t *testing.T) {
 	want("another's address", far, near)
 	readdress("192.168.7.254/24")
 	want("at last", own, far)
+}
+
+// WatchRoutes tells of the rows that make up the routes there are, and of them alone.
+func TestWatchRoutesThatAre(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}})
+	route := func(n byte, distance uint8) control.Prefix {
+		return control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: red, IP: ip(n)}, Distance: distance}
+	}
+	drops := control.Prefix{VRF: "red", Prefix: pfx("10.2.0.0/16")}
+	l.add("first", drops, control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)})
+	is := map[string]bool{}
+	stop := l.WatchRoutes(func(owner string, add, del []control.Row) {
+		for _, r := range del {
+			if k := owner + " " + r.String(); !is[k] {
+				t.Errorf("%s goes, and was not there", k)
+			}
+			delete(is, owner+" "+r.String())
+		}
+		for _, r := range add {
+			if k := owner + " " + r.String(); is[k] {
+				t.Errorf("%s comes, and was there", k)
+			} else {
+				is[k] = true
+			}
+		}
+	})
+	want := func(what string, rows ...string) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(is)); !slices.Equal(got, rows) {
+			t.Errorf("%s: %q, want %q", what, got, rows)
+		}
+	}
+	const blackhole, a, b, c = "first prefix 10.2.0.0/16 vrf red blackhole", "first prefix 10.1.0.0/16 vrf red via vni 100 ip 192.168.7.1",
+		"first prefix 10.1.0.0/16 vrf red via vni 100 ip 192.168.7.2", "second prefix 10.1.0.0/16 vrf red via vni 100 ip 192.168.7.3"
+	want("at first", blackhole)
+	l.add("second", route(3, 0))
+	want("one route", blackhole, c)
+	l.add("first", route(1, 0), route(2, 0))
+	want("another owner's come before it", a, b, blackhole)
+	l.program("first", control.Update{Del: rows(route(1, 0)), Add: rows(route(1, 0))})
+	want("advertised again", a, b, blackhole)
+	l.program("first", control.Update{Loose: true, Add: rows(control.Prefix{VRF: "none", Prefix: pfx("10.3.0.0/16")})})
+	want("one waits", a, b, blackhole)
+	i := l.gw.VRF("red").Interface(red)
+	cfg := i.Config()
+	l.must(i.Close())
+	l.Reapply()
+	want("without the interface", blackhole)
+	_, err := l.gw.VRF("red").NewInterface(&cfg)
+	l.must(err)
+	l.Reapply()
+	want("with it again", a, b, blackhole)
+	l.Forget("first")
+	want("without the first owner", c)
+	stop()
+	l.Forget("second")
+	want("nobody watches", c)
 }

@@ -24,6 +24,68 @@ func (p *Plane) Watch(f func(owner string, add, del []Row)) (stop func()) {
 	}
 }
 
+// WatchRoutes is Watch for the rows of routes that VRFs have now. Unlike those of Watch, they come and go by themselves as
+// well: a row that waits, or that another owner's comes before, is not among them. f is called with the Plane locked.
+func (p *Plane) WatchRoutes(f func(owner string, add, del []Row)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, o := range p.owners {
+		var rows []Row
+		for _, r := range p.of(o) {
+			if _, prefix := r.place.row.(Prefix); prefix && r.flags&written != 0 {
+				rows = append(rows, r.row())
+			}
+		}
+		if len(rows) > 0 {
+			f(name, rows, nil)
+		}
+	}
+	w := &f
+	p.routeWatchers[w] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.routeWatchers, w)
+	}
+}
+
+// An ownedRow is a row and the name of its owner.
+type ownedRow struct {
+	owner string
+	row   Row
+}
+
+// countRoute notes that a row is now in the route of its prefix (1), or no longer (-1).
+func (t *tx) countRoute(r *record, by int) {
+	if _, prefix := r.place.row.(Prefix); !prefix || len(t.p.routeWatchers) == 0 {
+		return
+	}
+	if t.ups == nil {
+		t.ups = map[ownedRow]int{}
+	}
+	t.ups[ownedRow{r.place.owner.name, r.row()}] += by
+}
+
+// tellRoutes calls those who watch routes.
+func (t *tx) tellRoutes() {
+	owners, add, del := map[string]bool{}, map[string][]Row{}, map[string][]Row{}
+	for r, n := range t.ups {
+		switch owners[r.owner] = true; {
+		case n > 0:
+			add[r.owner] = append(add[r.owner], r.row)
+		case n < 0:
+			del[r.owner] = append(del[r.owner], r.row)
+		}
+	}
+	for f := range t.p.routeWatchers {
+		for o := range owners {
+			if len(add[o])+len(del[o]) > 0 {
+				(*f)(o, add[o], del[o])
+			}
+		}
+	}
+}
+
 // count notes that a row is added (1) or removed (-1).
 func (t *tx) count(n ref, by int) {
 	if len(t.p.watchers) == 0 {

@@ -28,7 +28,8 @@ type tx struct {
 	unused  []held
 	late    []failure // of rows that may not wait
 	refused RowErrors
-	counts  map[Row]int // of rows added and removed, for watchers
+	counts  map[Row]int      // of rows added and removed, for watchers
+	ups     map[ownedRow]int // likewise of rows in routes
 }
 
 // changes has the keys whose entries may have to change.
@@ -120,6 +121,7 @@ func (t *tx) write() {
 	t.macs.backward(t.clearMAC)
 	t.floods.backward(t.clearFloods)
 	t.tidy()
+	t.tellRoutes()
 }
 
 // touch has the entries of a row compared.
@@ -194,6 +196,11 @@ func (t *tx) mark(n ref, on bool) {
 		return
 	}
 	r.flags ^= written
+	if on {
+		t.countRoute(r, 1)
+	} else {
+		t.countRoute(r, -1)
+	}
 	if _, router := r.place.router(); !router { // those count by the entries of their MACs
 		t.use(r.place, on)
 	}

@@ -64,7 +64,9 @@ func (c *Config) Check() error {
 		}
 		seen[ip] = true
 	}
-	w.Number("MTU", c.MTU, minMTU, maxMTU, 0)
+	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
+		w.Want("MTU", c.MTU, "%d to %d, or 0 to leave it as it is", minMTU, maxMTU)
+	}
 	if c.Table < 0 || c.Table > maxNumber || c.Table == localTable {
 		w.Want("Table", c.Table, "1 to %d but not %d (local), or 0 for %d (main)", maxNumber, localTable, DefaultTable)
 	}

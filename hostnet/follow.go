@@ -11,15 +11,16 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// FollowConfig says which rows of a Plane the host has routes for.
+// FollowConfig says which routes of a Plane the host has, too.
 type FollowConfig struct {
 	VRF     string    // whose prefixes
 	Segment frame.VNI // segment of the device: prefixes that lead there are the host's own, and left out
 
 	Also []Route // routes beside those of the rows, such as the prefixes of the VRF's interfaces
 
-	// Route returns the route for a prefix, or false for none. By default each prefix has one without a next hop, but
-	// the default route has none: with that the host's own packets would enter the VRF, those of the tunnels as well.
+	// Route returns the route for a prefix, or false for none. A row without Via is a blackhole. By default each prefix has
+	// one without a next hop, but the default route has none: with that the host's own packets would enter the VRF, those of
+	// the tunnels as well.
 	Route func(owner string, row control.Prefix) (Route, bool)
 
 	Failed func(error) // is called with the errors of SetRoutes, in a goroutine; it must not call stop
@@ -41,16 +42,16 @@ type row struct {
 	control.Prefix
 }
 
-// Follow gives the kernel a route into the device for every prefix that the control planes of a VRF have, as they come
-// and go. It calls SetRoutes, which must not be called beside it. The function that it returns ends that; the routes
-// stay until Close.
+// Follow gives the kernel a route into the device for every prefix that the VRF has a route for, as they come and go: not
+// for rows that wait, but for blackholes, whose packets the VRF drops. It calls SetRoutes, which must not be called
+// beside it. The function that it returns ends that; the routes stay until Close.
 func Follow(p *control.Plane, h *Host, cfg *FollowConfig) (stop func()) {
 	f := &follower{cfg: *cfg, host: h, rows: map[row]struct{}{}, kick: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 	f.cfg.Also = slices.Clone(cfg.Also)
 	if f.cfg.Route == nil {
 		f.cfg.Route = func(_ string, r control.Prefix) (Route, bool) { return Route{Prefix: r.Prefix}, r.Prefix.Bits() > 0 }
 	}
-	unwatch := p.Watch(f.rowsOf)
+	unwatch := p.WatchRoutes(f.rowsOf)
 	f.kicked() // also with no rows at all
 	go f.run()
 	return sync.OnceFunc(func() {

@@ -423,7 +423,7 @@ func TestConfig(t *testing.T) {
 	_, err := Open(nil)
 	check.ErrorHas(t, err, `hostnet: Config.Device: "": must be the name of a device, 1 to 15 bytes`)
 	err = (&Config{Device: "a/b", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}, MTU: 1, Table: 255, Metric: -1, Protocol: 2, Interval: 1}).Check()
-	check.ErrorHas(t, err, `hostnet: Config.Device: "a/b"`, "Config.Addresses: 127.0.0.1/8: must be addresses of one host", "Config.MTU: 1: must be 68 to 65535",
+	check.ErrorHas(t, err, `hostnet: Config.Device: "a/b"`, "Config.Addresses: 127.0.0.1/8: must be addresses of one host", "Config.MTU: 1: must be 68 to 65535, or 0 to leave it as it is",
 		"Config.Table: 255: must be 1 to 2147483647 but not 255 (local)", "Config.Metric: -1", "Config.Protocol: 2: must be 5 to 255", "Config.Interval: 1ns")
 	_, err = Open(&Config{Device: "x", Namespace: "vxs-none"})
 	check.ErrorHas(t, err, `hostnet: Config.Namespace: "vxs-none": `)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,21 @@ func TestFollow(t *testing.T) {
 	a.host.Until("the route goes", func() bool { return !strings.Contains(shown(), "10.65.7.0/26") })
 	check.True(t, strings.Contains(shown(), "10.65.8.0/26"), "the other has gone")
 	check.True(t, strings.Contains(a.host.IP("route", "show", "proto", "bird"), "10.77.0.0/16"), "the foreign one has gone")
+
+	// A row that waits has no route, a blackhole has one.
+	const lan = 777
+	waits := control.Prefix{VRF: "cluster", Prefix: prefix("10.65.10.0/26"), Via: control.Via{VNI: lan, IP: addr("10.66.0.2")}}
+	drops := control.Prefix{VRF: "cluster", Prefix: prefix("10.65.11.0/26")}
+	check.OK(t, a.Program("bgp", control.Update{Loose: true, Add: []control.Row{waits, drops}}))
+	a.host.Until("the blackhole comes", func() bool { return strings.Contains(shown(), "10.65.11.0/26 dev vxhost0") })
+	check.True(t, !strings.Contains(shown(), "10.65.10.0"), "a route of a row that waits:\n%s", shown())
+	check.OK(t, check.Must(a.Segment(lan, nil))(t).Gateway("cluster", node.Gateway{Addresses: []netip.Prefix{prefix("10.66.0.1/24")}}))
+	a.host.Until("its place has come", func() bool { return strings.Contains(shown(), "10.65.10.0/26 dev vxhost0") })
+	check.OK(t, a.Update(func(cfg *node.Config) error {
+		cfg.Segments = slices.DeleteFunc(cfg.Segments, func(s node.Segment) bool { return s.VNI == lan })
+		return nil
+	}))
+	a.host.Until("its place has gone", func() bool { return !strings.Contains(shown(), "10.65.10.0") })
 
 	// The node makes the device anew.
 	index := func() string { return a.host.Run("cat", "/sys/class/net/"+device+"/ifindex") }

@@ -6,13 +6,14 @@ const configured = `
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
+control.Plane.routeWatchers
 control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
 control.records.pages control.routeChange.now control.routeEntry.via control.segment.ports
 control.segment.tunnels control.store.named control.store.owners control.store.routers
 control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
-control.tx.segments control.tx.unused control.tx.vrfs
+control.tx.segments control.tx.unused control.tx.ups control.tx.vrfs
 capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
