@@ -36,8 +36,9 @@
 // address unless the local VTEP has such an address too, and a MAC of the switch itself.
 //
 // Rows wait, too, if their place goes after they were added, if a table is full, if an interface has their prefix
-// itself, and if its addresses change so that their next hop is its own or on none of its networks. A row waits as a
-// whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting] lists them, with reasons.
+// itself, if its addresses change so that their next hop is its own or on none of its networks, and if their MAC becomes
+// the switch's own. A row waits as a whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting]
+// lists them, with reasons.
 //
 // # What a Plane manages
 //

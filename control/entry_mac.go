@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -111,10 +112,16 @@ func (t *tx) setMAC(k macKey, c *macChange) {
 	case errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic):
 		t.p.stats.GivenWay++
 		t.p.gave[k] = true
+	case errors.Is(err, errOwn) && c.now.row != 0:
+		t.fail(c.now.row, fmt.Errorf("MAC.MAC: %v: %w", k.mac, err))
+		return
 	case err != nil && c.now.row != 0:
 		t.fail(c.now.row, err)
 		return
 	case err != nil:
+		if errors.Is(err, errOwn) {
+			err = fmt.Errorf("Prefix.Via.MAC: %v: %w", k.mac, err)
+		}
 		c.now.place.err = err
 		t.touchRows(c.now.place)
 		return
@@ -132,7 +139,7 @@ func (e macEntry) set(mac frame.MAC, before macEntry, again bool) (wrote bool, e
 		return false, nil
 	}
 	if own(was, had) {
-		return false, fdb.ErrStatic
+		return false, errOwn
 	}
 	err = e.table.Set(mac, e.dest, e.flags)
 	again = again || e.flags&(fdb.Sticky|fdb.Filter) != 0 || was.Dest == e.dest
@@ -141,6 +148,10 @@ func (e macEntry) set(mac frame.MAC, before macEntry, again bool) (wrote bool, e
 	}
 	return err == nil, err
 }
+
+// errOwn is the error of rows for a MAC of the switch itself, which stays. They wait until the MAC is no longer its own, and
+// new ones are refused.
+var errOwn error = mistake{errors.New("is a MAC of the switch itself")}
 
 // own reports whether an entry is a MAC of the switch itself.
 func own(e fdb.Entry, ok bool) bool { return ok && e.Dest == 0 && e.Origin == fdb.OriginStatic }

@@ -196,17 +196,18 @@ var Events = []frame.EventKind{
 	frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached, frame.EventPeerDown, frame.EventFlushed,
 	frame.EventMACMoved, frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted,
 	frame.EventNeighbourMoved, frame.EventNeighbourAged, frame.EventNeighbourDeleted,
+	frame.EventGatewayUp, frame.EventGatewayDown,
 }
 
-// Handle writes what events of the switch let be written: rows whose port, VTEP or segment has come, and those
-// that gave way to a host that has gone. Rows whose place has gone make room for others. After an EventOverflow it does
-// what Reapply does.
+// Handle writes what events of the switch let be written: rows whose port, VTEP, segment or gateway has come, and those
+// that gave way to a host that has gone. Rows whose place has gone make room for others; so do those for a MAC that a
+// gateway has now. After an EventOverflow it does what Reapply does.
 func (p *Plane) Handle(events ...frame.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.begin()
 	t.again = true
-	moved := map[uint16]bool{} // ports
+	moved, gateways := map[uint16]bool{}, map[frame.VNI]bool{} // moved are ports
 	all, places, hosts := false, false, false
 	for _, e := range events {
 		switch k, ip := (macKey{e.VNI, e.MAC}), (ipKey{e.VNI, e.IP.As16()}); e.Kind {
@@ -216,6 +217,8 @@ func (p *Plane) Handle(events ...frame.Event) {
 			hosts = true
 		case frame.EventSegmentUp, frame.EventSegmentDown, frame.EventPeerDown:
 			places = true
+		case frame.EventGatewayUp, frame.EventGatewayDown:
+			places, gateways[e.VNI] = true, true
 		case frame.EventAttached, frame.EventDetached:
 			places, moved[e.Dest.Port()] = true, true
 			hosts = hosts || e.Kind == frame.EventDetached
@@ -254,7 +257,7 @@ func (p *Plane) Handle(events ...frame.Event) {
 	if all || places {
 		t.touchPlaces(func(x *place) bool {
 			_, flood := x.row.(Flood)
-			return all || flood || x.port != 0 && moved[x.port.Port()]
+			return all || flood || gateways[x.via().VNI] || x.port != 0 && moved[x.port.Port()]
 		})
 		t.retry()
 	}

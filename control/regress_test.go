@@ -2,7 +2,9 @@ package control_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -141,6 +143,68 @@ func TestOwnMACStays(t *testing.T) {
 	if e.Dest != 0 {
 		t.Errorf("the switch's own MAC is at %v", l.MAC(300, mac(0xee)))
 	}
+}
+
+// A row for a MAC that becomes the switch's own waits, as a whole, and comes back when the gateway has another one.
+func TestOwnMACLater(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}, Static: []string{"first"}})
+	router := control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(0xed), VTEP: at(3)}}
+	host := control.MAC{VNI: red, MAC: mac(0xee), IP: ip(1), VTEP: at(2)}
+	other := control.MAC{VNI: red, MAC: mac(0xee), IP: ip(1), VTEP: at(4)}
+	l.add("first", host, router)
+	l.add("second", other)
+	own := func(vni frame.VNI, m frame.MAC, is bool) {
+		t.Helper()
+		kind := frame.EventGatewayDown
+		if l.segment(vni).FDB().Delete(m); is {
+			kind = frame.EventGatewayUp
+			l.must(l.segment(vni).FDB().Set(m, 0, fdb.Static))
+		}
+		l.Handle(frame.Event{Kind: kind, VNI: vni})
+	}
+	want := func(what string, waits ...string) {
+		t.Helper()
+		var got []string
+		for _, o := range l.Owners() {
+			for r, err := range l.Waiting(o) {
+				got = append(got, fmt.Sprintf("%s %v: %v", o, r, err))
+			}
+		}
+		if !slices.Equal(got, waits) {
+			t.Errorf("%s: %q wait, want %q", what, got, waits)
+		}
+	}
+	const first, second, third = "first mac 02:00:00:00:01:ee vni 100 ip 192.168.7.1 vtep 10.0.0.2:0: MAC.MAC: 02:00:00:00:01:ee: is a MAC of the switch itself",
+		"first prefix 10.1.0.0/16 vrf red via vni 900 mac 02:00:00:00:01:ed vtep 10.0.0.3:0: Prefix.Via.MAC: 02:00:00:00:01:ed: is a MAC of the switch itself",
+		"second mac 02:00:00:00:01:ee vni 100 ip 192.168.7.1 vtep 10.0.0.4:0: MAC.MAC: 02:00:00:00:01:ee: is a MAC of the switch itself"
+	want("at first")
+	own(red, mac(0xee), true)
+	want("a host's MAC is our own", first, third)
+	own(l3vni, mac(0xed), true)
+	want("a router's, too", first, second, third)
+	for vni, m := range map[frame.VNI]frame.MAC{red: mac(0xee), l3vni: mac(0xed)} {
+		if e, ok := l.entry(vni, m); !ok || e.Dest != 0 {
+			t.Errorf("%v: %+v", m, e)
+		}
+	}
+	if got := l.Neighbour(red, ip(1)); !got.IsZero() {
+		t.Errorf("%v is the neighbour of a row that waits", got)
+	}
+	if n := len(l.gw.VRF("red").Routes()); n != 0 {
+		t.Errorf("%d routes", n)
+	}
+	l.Reapply()
+	want("still", first, second, third)
+	l.add("second", control.Flood{VNI: red, VTEP: at(5)})
+	want("with other rows", first, second, third)
+	own(red, mac(0xee), false)
+	want("the host's is its again", second)
+	own(l3vni, mac(0xed), false)
+	want("at last")
+	if a, b := l.MAC(red, mac(0xee)), l.MAC(l3vni, mac(0xed)); a != "10.0.0.2" || b != "10.0.0.3" || l.Neighbour(red, ip(1)) != mac(0xee) || len(l.gw.VRF("red").Routes()) != 1 {
+		t.Errorf("at %q and %q, neighbour %v", a, b, l.Neighbour(red, ip(1)))
+	}
+	l.check()
 }
 
 // No owner may say that one is a router's.

@@ -167,7 +167,7 @@ func (r *record) own() error {
 		field, mac = "Prefix.Via.MAC", k.mac
 	}
 	if r.place.table != nil && !mac.IsZero() && own(r.place.table.Get(mac)) {
-		return mistake{fmt.Errorf("%s: %v: is a MAC of the switch itself", field, mac)}
+		return fmt.Errorf("%s: %v: %w", field, mac, errOwn)
 	}
 	return nil
 }
