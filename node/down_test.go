@@ -273,7 +273,7 @@ func TestDownApply(t *testing.T) {
 		m.wantDown("a", "tun")
 		// Other settings, with which it comes back.
 		must(t, change(func(c *Config) { c.Ports[0].MTU = 1400 }))
-		if q := m.wantDown("a", "tun")[0]; q.Next.Sub(time.Now()) > firstWait {
+		if q := m.wantDown("a", "tun")[0]; time.Until(q.Next) > firstWait {
 			t.Errorf("%+v", q)
 		}
 		must(t, change(func(c *Config) { c.Segments = c.Segments[:3] }))
