@@ -10,7 +10,7 @@ SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules of their own, which ./... does not reach.
-MODULES = cmd hostnet metrics
+MODULES = cmd hostnet metrics release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -20,7 +20,7 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
-	bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl
+	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl
 
 # A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants
 # a maker of initramfs: the smallest, if there is none.
@@ -37,7 +37,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak
+.PHONY: test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -75,7 +75,8 @@ check: vet
 	$(GO) mod tidy -diff
 	set -e; for m in $(MODULES); do $(GO) vet -C $$m ./...; $(GO) run -C $$m $(STATICCHECK) ./...; $(GO) mod -C $$m tidy -diff; done
 
-# All of it, examples included, builds for the systems of the portable underlay; 386 has other alignments.
+# All of it, examples included, builds for the systems of the portable underlay; 386 has other alignments. Who makes
+# a release has Linux.
 cross:
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
@@ -83,7 +84,7 @@ cross:
 	for os in openbsd netbsd dragonfly; do GOOS=$$os GOARCH=amd64 $(GO) build ./underlay || exit 1; done
 	GOARCH=386 $(GO) vet ./...
 	GOARCH=arm64 $(GO) build ./...
-	set -e; for m in $(MODULES); do GOOS=windows $(GO) vet -C $$m ./...; GOOS=darwin GOARCH=arm64 $(GO) vet -C $$m ./...; GOARCH=386 $(GO) vet -C $$m ./...; done
+	set -e; for m in $(filter-out release,$(MODULES)); do GOOS=windows $(GO) vet -C $$m ./...; GOOS=darwin GOARCH=arm64 $(GO) vet -C $$m ./...; GOARCH=386 $(GO) vet -C $$m ./...; done
 
 # Without the race detector: allocation counts are exact only here.
 unit:
@@ -92,11 +93,11 @@ unit:
 
 # What only measures, boots guests or pastes pages has no workers of ours in it, and those that
 # only ever have one packet have nothing to race with; most tests of p2p start it as a program:
-# only those that run it themselves are of use here.
+# only those that run it themselves are of use here. Release only starts programs.
 race:
 	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
-	set -e; for m in $(MODULES); do $(GO) test -C $$m -race -shuffle=on -timeout 20m ./...; done
+	set -e; for m in $(filter-out release,$(MODULES)); do $(GO) test -C $$m -race -shuffle=on -timeout 20m ./...; done
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
@@ -159,3 +160,8 @@ growth:
 # Two whole end points under full load, as root: nothing may grow.
 soak:
 	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg
+
+# What users install, into dist: tarballs, Debian packages and a container image, for amd64 and arm64. The version is
+# the tag cmd/vX.Y.Z of the commit.
+release:
+	$(GO) run -C release . -source .. -out ../dist
