@@ -7,6 +7,8 @@ require (
 	github.com/goreleaser/nfpm/v2 v2.45.2
 )
 
+require github.com/google/go-cmp v0.7.0 // indirect
+
 require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/AlekSi/pointer v1.2.0 // indirect
