@@ -60,7 +60,7 @@ func releaseOf(dir string) (out string, err error) {
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(repository, rel), 0o755)
-		case !d.Type().IsRegular():
+		case !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "."): // those come and go beside other tests
 			return nil
 		default:
 			data, err := os.ReadFile(name)
