@@ -140,10 +140,10 @@ func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return list(w, segments(s.n, only))
+	return list(w, counted(s.n, only))
 }
 
-func segments(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
+func counted(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
 	return func(yield func(api.Segment) bool) {
 		tunnels := n.Tunnels()
 		for _, v := range n.Switch().VSIs() {
