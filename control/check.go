@@ -51,6 +51,9 @@ func check(r Row) error {
 		}
 		return checkVTEP(r.VTEP)
 	case Prefix:
+		if r.VRF == "" {
+			return errors.New(`Prefix.VRF: "": must be the name of a VRF`)
+		}
 		err := cmp.Or(checkVNI("Prefix.Via.VNI", r.Via.VNI), checkName("Prefix.VRF", r.VRF), checkName("Prefix.Via.Tunnel", r.Via.Tunnel))
 		if err != nil {
 			return err

@@ -106,6 +106,7 @@ func TestRefused(t *testing.T) {
 		{control.Prefix{VRF: "red", Prefix: pfx("239.1.0.0/16")}, "Prefix.Prefix: 239.1.0.0/16: is in 224.0.0.0/4"},
 		{control.Prefix{VRF: "red", Prefix: pfx("::1/128")}, "Prefix.Prefix: ::1/128: is in"},
 		{control.Prefix{VRF: "red", Prefix: pfx("ff02::/16")}, "Prefix.Prefix: ff02::/16: is in ff00::/8"},
+		{control.Prefix{Prefix: pfx("10.1.0.0/16")}, `Prefix.VRF: "": must be the name of a VRF`},
 		{control.Prefix{VRF: "red\n", Prefix: pfx("10.1.0.0/16")}, `Prefix.VRF: "red\n": must be printable`},
 		{prefix(control.Via{VNI: ipip, VTEP: far, Tunnel: "a\tb"}), `Prefix.Via.Tunnel: "a\tb": must be printable`},
 		{control.MAC{VNI: red, MAC: mac(1), Port: "pipe\n"}, `MAC.Port: "pipe\n": must be printable`},
@@ -142,6 +143,12 @@ func TestRefused(t *testing.T) {
 			t.Errorf("owner %q: %v", owner, err)
 		}
 	}
+	// A row that names no VRF does not wait for one, not even for one without a name.
+	l.gw.VRF("")
+	if err := l.Program("bgp", control.Update{Loose: true, Add: rows(control.Prefix{Prefix: pfx("10.1.0.0/16")})}); len(control.Refused(err)) != 1 {
+		t.Errorf("a row without a VRF: %v", err)
+	}
+	l.gw.DeleteVRF("")
 	// What contains those networks, or is beside them, is routed.
 	for _, p := range []string{"0.0.0.0/0", "126.0.0.0/7", "128.0.0.0/8", "192.0.0.0/2", "::/0", "::/127", "fe00::/7", "fe80::/10"} {
 		if err := l.Program("bgp", control.Update{Add: rows(control.Prefix{VRF: "red", Prefix: pfx(p)})}); err != nil {

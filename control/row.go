@@ -65,7 +65,7 @@ type Flood struct {
 // some of its rows to others gives these a higher distance, and an owner whose routes come after those of another, whatever
 // Config.Owners says of MACs, gives it to all.
 type Prefix struct {
-	VRF      string
+	VRF      string // required
 	Prefix   netip.Prefix
 	Via      Via
 	Distance uint8
