@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd"
+	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -42,6 +44,9 @@ func effective(cfg *node.Config) []byte {
 			}
 			defaults(n, "perDest", (limit+1)/2)
 		}
+		if g, ok := s["gateway"].(map[string]any); ok {
+			bfdDefaults(g)
+		}
 	}
 	defaults(tree, "injected", vswitch.DefaultInjected, "events", vswitch.DefaultEvents)
 	rates := []any{"perSender", l3.DefaultPerSender, "total", l3.DefaultTotal}
@@ -60,7 +65,18 @@ func effective(cfg *node.Config) []byte {
 	return append(text, '\n')
 }
 
+// bfdDefaults sets those of the BFD of a gateway or tunnel.
+func bfdDefaults(of map[string]any) {
+	if b, ok := of["bfd"].(map[string]any); ok {
+		defaults(b, "interval", bfd.DefaultInterval.String(), "multiplier", bfd.DefaultMultiplier, "hold", bfd.DefaultHold.String())
+	}
+}
+
 func tunnelDefaults(t map[string]any) {
+	bfdDefaults(t)
+	if b, ok := t["bfd"].(map[string]any); ok && t["type"] != encap.TypeIPIP.String() {
+		defaults(b, "vni", vxlan.VNI)
+	}
 	defaults(t, "type", encap.TypeVXLAN.String(), "queues", 1, "ttl", 64, "df", "set", "ecn", "normal", "peers", "any", "maxPeers", vtep.DefaultMaxPeers)
 	switch t["type"] {
 	case encap.TypeIPIP.String():

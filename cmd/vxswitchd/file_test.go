@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,7 +59,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{}`,
-		`{"tunnels": [{"name": "a", "local": "192.0.2.1"}, {"name": "b", "type": "ipip", "local": "192.0.2.1"}, {"name": "g", "type": "gpe", "local": "fd00::1", "ttl": "inherit"}],
+		`{"tunnels": [{"name": "a", "local": "192.0.2.1", "peers": "listed", "bfd": {"vni": 9}}, {"name": "b", "type": "ipip", "local": "192.0.2.1"}, {"name": "g", "type": "gpe", "local": "fd00::1", "ttl": "inherit"}],
 		  "ports": [{"name": "t0"}, {"name": "e0", "type": "packet"}],
 		  "policies": [{"name": "p", "rules": [{"action": "deny", "protocol": 6, "dstPorts": ["22", "80-90"]}], "timeouts": {"tcp": "1h"}}],
 		  "segments": [{"vni": 1, "tunnel": "a", "ageing": "0s", "members": [{"port": "t0", "vlan": 7, "guard": {}}], "neighbours": {}}],
@@ -87,6 +88,31 @@ func TestCheck(t *testing.T) {
 		}
 		if len(b.Segments) > 0 && (a.Segments[0].Ageing != b.Segments[0].Ageing || !reflect.DeepEqual(a.Segments[0].Members, b.Segments[0].Members)) {
 			t.Errorf("%+v", a.Segments[0])
+		}
+	}
+}
+
+// The defaults of BFD are those that a session has.
+func TestEffectiveBFD(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"tunnels": [{"name": "a", "local": "192.0.2.1", "peers": "listed", "bfd": {}}]}`,
+			`{"hold":"1s","interval":"300ms","multiplier":3,"vni":1}`},
+		{`{"tunnels": [{"name": "a", "type": "ipip", "local": "192.0.2.1", "peers": "listed", "bfd": {"multiplier": 5}}]}`,
+			`{"hold":"1s","interval":"300ms","multiplier":5}`},
+		{`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "neighbours": {},
+		   "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24"], "bfd": {"hold": "0s", "interval": "1s"}}}]}`,
+			`{"hold":"0s","interval":"1s","multiplier":3}`},
+	} {
+		cfg, err := node.Parse([]byte(c.text))
+		must(t, err)
+		var tree map[string]any
+		must(t, json.Unmarshal(effective(cfg), &tree))
+		at := objects(tree, "tunnels")
+		if len(at) == 0 {
+			at = []map[string]any{objects(tree, "segments")[0]["gateway"].(map[string]any)}
+		}
+		if got, _ := json.Marshal(at[0]["bfd"]); string(got) != c.want {
+			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
 	}
 }
