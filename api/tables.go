@@ -40,7 +40,7 @@ type Route struct {
 	Prefix string   `json:"prefix"`
 	Kind   string   `json:"kind"`            // connected, via, blackhole
 	Proto  string   `json:"proto,omitempty"` // as for an FDBEntry
-	Via    []string `json:"via"`             // next hops, "vni 10 via 10.0.10.9"; for connected, "vni 10"
+	Via    []string `json:"via"`             // next hops, "vni 10 via 10.0.10.9" or "vni 5 mac 02:00:00:00:00:01 peer 192.0.2.2:4789"; for connected, "vni 10"
 }
 
 // A VTEP is a tunnel with its peers.

@@ -161,11 +161,11 @@ func TestTables(t *testing.T) {
 		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  VLAN  ORIGIN  PROTO  AGE  FLAGS\n"},
 		{"neigh vni 7", "GET /v1/neigh?vni=7", `[{"vni":7,"ip":"10.0.0.9","mac":"02:00:00:00:00:01","origin":"snooped","state":"reachable","age":2}]`,
 			"VNI  ADDRESS   MAC                ORIGIN   PROTO  STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  -      reachable  2s\n"},
-		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01"]},
+		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01 peer 192.0.2.2:4789"]},
 			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,
 			"VRF  PREFIX       KIND       PROTO  VIA\n" +
 				"red  10.1.0.0/16  via        bgp    vni 10 via 10.0.0.9\n" +
-				"                                    vni 5 mac 02:00:00:00:00:01\n" +
+				"                                    vni 5 mac 02:00:00:00:00:01 peer 192.0.2.2:4789\n" +
 				"red  10.2.0.0/16  blackhole  -      -\n"},
 		{"drops", "GET /v1/drops", `[{"where":"tap0","direction":"rx","reason":"unknown-vlan","frames":5}]`,
 			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},

@@ -86,7 +86,7 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 	case !c.mac.IsZero() && x.Op == api.Append:
 		return bad("append: requires 00:00:00:00:00:00, the flood list; use add or replace for one host")
 	}
-	for _, v := range s.n.Switch().VSIs() {
+	for _, v := range segments(s.n) {
 		if v.VNI() != x.VNI {
 			continue
 		}

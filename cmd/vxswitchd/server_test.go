@@ -117,6 +117,35 @@ func TestFloodWithoutPorts(t *testing.T) {
 	}
 }
 
+// A route to a router says behind which peer that is, and the VNI of BFD is no segment with a flood list.
+func TestRouteAndFloodTables(t *testing.T) {
+	port := freePort(t)
+	r := begin(t, fmt.Sprintf(`{"tunnels": [{"name": "vx", "local": "127.0.0.1", "port": %d, "peers": "listed", "bfd": {"vni": 99}}],
+  "segments": [{"vni": 10, "tunnel": "vx", "flood": ["127.0.0.2"]},
+    {"vni": 50, "tunnel": "vx", "gateway": {"vrf": "red", "mac": "02:00:00:00:ff:50"}}],
+  "vrfs": [{"name": "red", "routes": [{"prefix": "10.1.0.0/16", "via": [
+    {"segment": 50, "mac": "02:00:00:00:00:02", "remote": "127.0.0.2", "weight": 3}, {"segment": 50, "mac": "02:00:00:00:00:03", "remote": "127.0.0.3", "vni": 77}]}]}],
+  "control": {"socket": "SOCKET"}}`, port))
+	want := []string{fmt.Sprintf("vni 50 mac 02:00:00:00:00:02 peer 127.0.0.2:%d weight 3", port),
+		fmt.Sprintf("vni 50 mac 02:00:00:00:00:03 peer 127.0.0.3:%d vni 77", port)}
+	if routes := get[[]api.Route](r, "/v1/route"); len(routes) != 1 || !slices.Equal(routes[0].Via, want) {
+		t.Errorf("%+v, want via %q", routes, want)
+	}
+	fake.Until(t, "BFD has its VNI", func() bool {
+		return strings.Contains(fmt.Sprint(get[[]api.Port](r, "/v1/port")), "{99 99}")
+	})
+	var floods []frame.VNI
+	for _, f := range get[[]api.Flood](r, "/v1/flood") {
+		floods = append(floods, f.VNI)
+	}
+	if !slices.Equal(floods, []frame.VNI{10, 50}) {
+		t.Errorf("flood lists of %v", floods)
+	}
+	if status, text := r.ask("POST", "/v1/fdb", `{"op": "append", "mac": "00:00:00:00:00:00", "dst": "127.0.0.9", "vni": 99}`); status != http.StatusNotFound {
+		t.Errorf("a flood list of BFD: %d %s", status, text)
+	}
+}
+
 // Entries of every kind can be read.
 func TestEntryTable(t *testing.T) {
 	text := strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "tunnel": "vx", "fdb": [

@@ -13,9 +13,12 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -177,16 +180,16 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Proto: node.Owner, Via: []string{"vni " + g.VNI.String()}})
 		}
 	}
+	vsis := map[frame.VNI]*vswitch.VSI{}
+	for _, v := range s.n.Switch().VSIs() {
+		vsis[v.VNI()] = v
+	}
 	for _, v := range s.n.Gateway().VRFs() {
 		down := v.NextHops()
 		for _, x := range v.Routes() {
 			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}, Proto: proto(s.n, control.Prefix{VRF: v.Name(), Prefix: x.Prefix})}
 			for _, h := range x.Via {
-				text := h.String()
-				if h.Weight = 0; down[h] {
-					text += " dead"
-				}
-				to.Kind, to.Via = "via", append(to.Via, text)
+				to.Kind, to.Via = "via", append(to.Via, hop(s.n.Switch(), vsis, h, down))
 			}
 			routes = append(routes, to)
 		}
@@ -196,12 +199,42 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 	return list(w, slices.Values(routes))
 }
 
+// hop returns a next hop as text: that of a router with the peer that its segment has it behind.
+func hop(sw *vswitch.Switch, vsis map[frame.VNI]*vswitch.VSI, h l3.NextHop, down map[l3.NextHop]bool) string {
+	weight := ""
+	if h.Weight > 1 {
+		weight = fmt.Sprint(" weight ", h.Weight)
+	}
+	h.Weight = 0
+	text := h.String()
+	if v := vsis[h.Interface.VNI()]; v != nil && !h.MAC.IsZero() {
+		if to, ok := v.FDB().Lookup(h.MAC); ok && to.Peer() != 0 {
+			text += " peer " + sw.Name(to)
+		}
+	}
+	if text += weight; down[h] {
+		text += " dead"
+	}
+	return text
+}
+
+// segments returns the VSIs of segments: not those that tunnels have for BFD.
+func segments(n *node.Node) []*vswitch.VSI {
+	own := map[frame.VNI]bool{}
+	for _, t := range n.Config().Tunnels {
+		if t.BFD != nil && t.Type != encap.TypeIPIP {
+			own[cmp.Or(t.BFD.VNI, vxlan.VNI)] = true
+		}
+	}
+	return slices.DeleteFunc(n.Switch().VSIs(), func(v *vswitch.VSI) bool { return own[v.VNI()] })
+}
+
 func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
 	floods := []api.Flood{}
-	for _, v := range s.n.Switch().VSIs() {
+	for _, v := range segments(s.n) {
 		for a, peers := range floodsOf(v) {
 			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}, Members: []api.FloodMember{}}
 			for _, p := range peers {
