@@ -6,10 +6,11 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// An Event is an event of the switch. The kind of event determines which fields are set.
+// An Event is an event of the switch, or a row that a control plane, the configuration or vxsctl has added or removed. The
+// kind of event determines which fields are set.
 type Event struct {
 	Time   time.Time  `json:"time"`
-	Event  string     `json:"event"` // mac-learned, mac-moved, port-down and so on; overflow: events were lost, list the tables again
+	Event  string     `json:"event"` // mac-learned, mac-moved, port-down, row-added and so on; overflow: events were lost, list the tables again
 	VNI    *frame.VNI `json:"vni,omitempty"`
 	MAC    string     `json:"mac,omitempty"`
 	OldMAC string     `json:"old_mac,omitempty"`
@@ -18,6 +19,8 @@ type Event struct {
 	Old    string     `json:"old,omitempty"`    // previous destination
 	Pinned bool       `json:"pinned,omitempty"` // an entry of a control plane was replaced
 	Error  string     `json:"error,omitempty"`
+	Proto  string     `json:"proto,omitempty"` // of row-added and row-removed: the owner of the row
+	Row    string     `json:"row,omitempty"`   // that row; one that is added may wait, see Row
 }
 
 // A TraceRecord is the forwarding decision for a frame.

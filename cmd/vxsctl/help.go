@@ -37,7 +37,7 @@ Change:
   These entries survive a reload but not a restart. Change entries of the file in the file.
 
 Watch, until interrupted:
-  monitor                           events: learned, moved and aged MACs, neighbours, ports
+  monitor                           events: learned, moved and aged MACs, neighbours, ports, rows of control planes
   trace [every N] [mac M] [vni N] [dest NAME|ADDR]
                                     forwarding decisions, for one in N matching frames
   capture [port NAME|tunnel NAME|vni N] [-w FILE] [-c COUNT] [-s SNAPLEN] [--] [FILTER]

@@ -256,11 +256,13 @@ func TestStreams(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.Local)
 	stamp, _ := json.Marshal(at)
 	f.answers["/v1/monitor"] = fmt.Sprintf(`{"time":%s,"event":"mac-moved","vni":0,"mac":"02:00:00:00:00:01","dest":"tap0","old":"10.0.0.2:4789","pinned":true}`+"\n"+
-		`{"time":%s,"event":"mac-frozen","vni":9,"mac":"02:00:00:00:00:01","dest":"tap0","old":"tap1"}`+"\n", stamp, stamp)
+		`{"time":%s,"event":"mac-frozen","vni":9,"mac":"02:00:00:00:00:01","dest":"tap0","old":"tap1"}`+"\n"+
+		`{"time":%s,"event":"row-added","proto":"evpn","row":"flood vni 7 vtep 10.0.0.2:0"}`+"\n", stamp, stamp, stamp)
 	f.answers["/v1/trace"] = fmt.Sprintf(`{"time":%s,"from":"tap0","vni":7,"src":"02:00:00:00:00:01","dst":"02:00:00:00:00:02","type":"0800","len":98,"verdict":"drop","reason":"policy","lost":3}`+"\n", stamp)
 	for words, want := range map[string]string{
 		"monitor": "03:04:05.000006 mac-moved vni 0 mac 02:00:00:00:00:01 dest tap0 from 10.0.0.2:4789 pinned\n" +
-			"03:04:05.000006 mac-frozen vni 9 mac 02:00:00:00:00:01 dest tap0 from tap1\n",
+			"03:04:05.000006 mac-frozen vni 9 mac 02:00:00:00:00:01 dest tap0 from tap1\n" +
+			"03:04:05.000006 row-added proto evpn row flood vni 7 vtep 10.0.0.2:0\n",
 		"trace every 2": "(3 frames are not shown: there were too many)\n03:04:05.000006 vni 7 from tap0 02:00:00:00:00:01 > 02:00:00:00:00:02 type 0800 len 98: drop policy\n",
 		"-json monitor": f.answers["/v1/monitor"],
 	} {

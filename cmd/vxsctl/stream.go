@@ -24,7 +24,7 @@ func (s *session) monitor(ctx context.Context, w *words) error {
 			text += fmt.Sprintf(" vni %d", *e.VNI)
 		}
 		for _, x := range []struct{ name, value string }{
-			{"ip", e.IP}, {"mac", e.MAC}, {"old-mac", e.OldMAC}, {"dest", e.Dest}, {"from", e.Old}, {"error", e.Error},
+			{"ip", e.IP}, {"mac", e.MAC}, {"old-mac", e.OldMAC}, {"dest", e.Dest}, {"from", e.Old}, {"error", e.Error}, {"proto", e.Proto}, {"row", e.Row},
 		} {
 			if x.value != "" {
 				text += " " + x.name + " " + x.value

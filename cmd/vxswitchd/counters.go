@@ -140,13 +140,13 @@ func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return list(w, counted(s.n, only))
+	return list(w, tallied(s.n, only))
 }
 
-func counted(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
+func tallied(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
 	return func(yield func(api.Segment) bool) {
 		tunnels := n.Tunnels()
-		for _, v := range n.Switch().VSIs() {
+		for _, v := range segments(n) {
 			if !only(v.VNI()) {
 				continue
 			}

@@ -17,16 +17,6 @@ const (
 	maxTraced = 2_000
 )
 
-func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	events := s.n.Switch().Events()
-	defer events.Close()
-	each(r.Context(), newStream(w, "application/x-ndjson", maxEvents), events.Next, func(e frame.Event) any { return shownEvent(e) })
-	return nil
-}
-
 func shownEvent(e frame.Event) api.Event {
 	x := api.Event{Time: e.Time, Event: e.Kind.String(), Pinned: e.Pinned, Dest: e.Name, Old: e.OldName}
 	switch e.Kind {

@@ -6,7 +6,7 @@ const configured = `
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
-control.Plane.routeWatchers
+control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list
 control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
@@ -52,7 +52,7 @@ bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
-control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut
+control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.PathMTU.count
