@@ -67,9 +67,11 @@ func TestClient(t *testing.T) {
 	}()
 	for e, err := range c.Monitor(watching) {
 		must(t, err)
-		if e.Event != "peer-up" {
+		if e.Event == "peer-up" {
+			break
+		}
+		if e.Event != "row-added" {
 			t.Errorf("%+v", e)
 		}
-		break
 	}
 }
