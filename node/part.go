@@ -1,0 +1,130 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
+)
+
+// PartLists are the lists of a [Config] that [Config.With] and [Config.Without] change, as keys of a file. Their elements go by
+// name, segments by VNI.
+var PartLists = []string{"tunnels", "ports", "policies", "segments", "vrfs"}
+
+// With returns the configuration with another element of a list, in JSON with comments as in a file: in the place of that with
+// the name, or at the end. Errors are [setting.Errors], as of [Parse]: those in the element have its positions and keys, those
+// elsewhere the keys of the configuration and no position.
+func (c *Config) With(list, name string, text []byte) (*Config, error) {
+	x := *c
+	p, err := x.part(list)
+	if err != nil {
+		return nil, err
+	}
+	r, at, err := p.set(name, text)
+	if err != nil {
+		return nil, err
+	}
+	inside, outside := "", setting.Errors{}
+	if list, ok := errorsOf((checker{file: true}).check(&x)); ok {
+		inside = fmt.Sprintf("%s[%d]", p.key, at)
+		var in setting.Errors
+		for _, e := range list {
+			if rest, ok := strings.CutPrefix(e.Path, inside); ok {
+				y := *e
+				y.Path = strings.TrimPrefix(rest, ".")
+				in = append(in, &y)
+			} else {
+				outside = append(outside, e)
+			}
+		}
+		if len(in) > 0 {
+			r.Ask("", x, func() error { return in })
+		}
+	}
+	found, _ := errorsOf(r.Err())
+	if all := append(found, outside...); len(all) > 0 {
+		return nil, all
+	}
+	return &x, nil
+}
+
+// Without returns the configuration without an element of a list. It returns an error if that is not there, or if another
+// element refers to it.
+func (c *Config) Without(list, name string) (*Config, error) {
+	x := *c
+	p, err := x.part(list)
+	if err != nil {
+		return nil, err
+	}
+	if !p.del(name) {
+		return nil, fmt.Errorf("node: %s: there is no %q", list, name)
+	}
+	if err := x.Check(); err != nil {
+		return nil, err
+	}
+	return &x, nil
+}
+
+func errorsOf(err error) (setting.Errors, bool) {
+	var list setting.Errors
+	return list, errors.As(err, &list)
+}
+
+// A part is a list of a configuration.
+type part struct {
+	key string
+	set func(name string, text []byte) (r *conf.Report, at int, err error)
+	del func(name string) bool
+}
+
+func (c *Config) part(list string) (part, error) {
+	switch list {
+	case "tunnels":
+		return partOf(list, &c.Tunnels, "name", func(x *Tunnel) string { return x.Name }), nil
+	case "ports":
+		return partOf(list, &c.Ports, "name", func(x *Port) string { return x.Name }), nil
+	case "policies":
+		return partOf(list, &c.Policies, "name", func(x *Policy) string { return x.Name }), nil
+	case "segments":
+		return partOf(list, &c.Segments, "vni", func(x *Segment) string { return x.VNI.String() }), nil
+	case "vrfs":
+		return partOf(list, &c.VRFs, "name", func(x *VRF) string { return x.Name }), nil
+	}
+	return part{}, fmt.Errorf("node: %q: must be one of %s", list, strings.Join(PartLists, ", "))
+}
+
+// partOf returns the part of a list whose elements have a name. Its functions replace the list, and leave the old one as it is.
+func partOf[T any](key string, list *[]T, nameKey string, nameOf func(*T) string) part {
+	find := func(name string) int {
+		return slices.IndexFunc(*list, func(x T) bool { return nameOf(&x) == name })
+	}
+	return part{key, func(name string, text []byte) (*conf.Report, int, error) {
+		var x T
+		r, err := conf.Read(text, &x, renamed)
+		if err != nil {
+			return nil, 0, err
+		}
+		if is := nameOf(&x); is != name && !r.Failed(nameKey) {
+			r.Want(nameKey, is, "%s, as the element is called", name)
+		}
+		if err := r.Err(); err != nil {
+			return nil, 0, err
+		}
+		at := find(name)
+		if *list = slices.Clone(*list); at < 0 {
+			at = len(*list)
+			*list = append(*list, x)
+		}
+		(*list)[at] = x
+		return r, at, nil
+	}, func(name string) bool {
+		at := find(name)
+		if at >= 0 {
+			*list = slices.Delete(slices.Clone(*list), at, at+1)
+		}
+		return at >= 0
+	}}
+}
