@@ -120,7 +120,6 @@ func (s *Switch) start(p *port) {
 			done: make(chan struct{}), rx: p.rx.join(), vsis: map[*VSI]*counters{},
 		}
 		w.batch.Clock = &s.clock
-		s.tallies.join(&w.tallies)
 		w.at.Worker = w.id
 		p.workers = append(p.workers, w)
 		s.workers[w] = struct{}{}

@@ -145,7 +145,6 @@ func (w *worker) prune(version uint64) {
 // retire adds the counters of a worker that has ended to the sums.
 func (w *worker) retire() {
 	w.port.rx.leave(w.rx)
-	w.sw.tallies.leave(&w.tallies)
 	for v, c := range w.vsis {
 		v.ledger.leave(c)
 	}
@@ -253,12 +252,7 @@ func (v *VSI) Stats() VSIStats {
 }
 
 // Stats returns a snapshot of the counters of the attachment. After Detach it returns the last one.
-func (a *Attachment) Stats() AttachmentStats {
-	s := &a.vsi.sw.tallies
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stats(a.tally)
-}
+func (a *Attachment) Stats() AttachmentStats { return a.tally.stats() }
 
 // stats returns the counters beside those of its attachments, which were read before.
 func (p *port) stats(sum traffic) PortStats {

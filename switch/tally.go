@@ -6,18 +6,19 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
-// Each worker counts the frames of each attachment in a table of its own. Within a batch it adds up in plain memory, once for
-// each run of frames with the same attachment, and at the end of the batch it adds to the table, where readers sum.
+// The counts of an attachment are shared by all workers. Within a batch a worker adds up in memory of its own, once for each run
+// of frames with the same attachment, and shows readers the sums at the end of the batch.
 
-// A tally is the number of an attachment in the workers' tables.
+// A tally counts the frames of an attachment.
 type tally struct {
-	num   uint32
-	port  uint16
-	tag   uint32
-	final *traffic // of one that has gone; under tallies.mu
+	port uint16
+	tag  uint32
+
+	rxFrames, rxBytes, txFrames, txBytes atomic.Uint64
+
+	_ [64 - 40]byte // a cache line
 }
 
 // traffic is what came in and went out.
@@ -30,173 +31,118 @@ func (t *traffic) add(n traffic) {
 	t.tx.Bytes += n.tx.Bytes
 }
 
-// A tallied is what one worker has counted for an attachment.
-type tallied struct {
-	rxFrames, rxBytes, txFrames, txBytes atomic.Uint64
-
-	at uint32 // in worker.pending; may be that of an earlier batch
+func (t *tally) value() traffic {
+	return traffic{frame.Count{Frames: t.rxFrames.Load(), Bytes: t.rxBytes.Load()}, frame.Count{Frames: t.txFrames.Load(), Bytes: t.txBytes.Load()}}
 }
 
-func (x *tallied) value() traffic {
-	return traffic{frame.Count{Frames: x.rxFrames.Load(), Bytes: x.rxBytes.Load()}, frame.Count{Frames: x.txFrames.Load(), Bytes: x.txBytes.Load()}}
+func (t *tally) stats() AttachmentStats {
+	n := t.value()
+	return AttachmentStats{Port: t.port, Tag: t.tag, Rx: n.rx, Tx: n.tx}
 }
 
-func (x *tallied) add(n *traffic) {
-	if n.rx.Frames != 0 {
-		x.rxFrames.Add(n.rx.Frames)
-		x.rxBytes.Add(n.rx.Bytes)
-	}
-	if n.tx.Frames != 0 {
-		x.txFrames.Add(n.tx.Frames)
-		x.txBytes.Add(n.tx.Bytes)
-	}
-}
+// tallies guards the lists of tallies that ports and VSIs have, and the sums of those that have gone.
+type tallies struct{ sync.Mutex }
 
-func (x *tallied) clear() {
-	x.rxFrames.Store(0)
-	x.rxBytes.Store(0)
-	x.txFrames.Store(0)
-	x.txBytes.Store(0)
-}
-
-type tallyTable = perworker.Table[tallied]
-
-// tallies sums the tables of the workers.
-type tallies struct {
-	mu   sync.Mutex
-	next uint32 // the last number given; 0 is the switch itself, in all VSIs
-	free []uint32
-	live map[*tallyTable]struct{}
-	past tallyTable // of workers that have ended
-}
-
-// open gives an attachment a number.
+// open gives an attachment a tally.
 func (s *tallies) open(a *Attachment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := &tally{port: a.port.num, tag: a.tag}
-	if n := len(s.free); n > 0 {
-		t.num, s.free = s.free[n-1], s.free[:n-1]
-	} else {
-		s.next++
-		t.num = s.next
-	}
-	a.tally = t
-	a.port.tallies = append(a.port.tallies, t)
-	a.vsi.tallies = append(a.vsi.tallies, t)
+	s.Lock()
+	defer s.Unlock()
+	a.tally = &tally{port: a.port.num, tag: a.tag}
+	a.port.tallies = append(a.port.tallies, a.tally)
+	a.vsi.tallies = append(a.vsi.tallies, a.tally)
 }
 
 // shut ends an attachment that no worker knows any more. Its counts stay in those of the VSI. With keep they also stay in the
 // list of its attachments.
 func (s *tallies) shut(a *Attachment, keep bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	t, v := a.tally, a.vsi
-	n := s.sum(t)
-	t.final = &n
-	for x := range s.of(t.num) {
-		x.clear()
-	}
-	s.free = append(s.free, t.num)
+	is := func(x *tally) bool { return x == t }
 	if !keep {
-		v.past.add(n)
-		v.tallies = slices.DeleteFunc(v.tallies, func(x *tally) bool { return x == t })
+		v.past.add(t.value())
+		v.tallies = slices.DeleteFunc(v.tallies, is)
 	}
 	if !a.port.gone.Load() {
-		a.port.past.add(n)
-		a.port.tallies = slices.DeleteFunc(a.port.tallies, func(x *tally) bool { return x == t })
+		a.port.past.add(t.value())
+		a.port.tallies = slices.DeleteFunc(a.port.tallies, is)
 	}
-}
-
-func (s *tallies) join(t *tallyTable) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live == nil {
-		s.live = map[*tallyTable]struct{}{}
-	}
-	s.live[t] = struct{}{}
-}
-
-func (s *tallies) leave(t *tallyTable) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.live, t)
-	for num, x := range t.All {
-		if n := x.value(); n != (traffic{}) {
-			s.past.Of(num).add(&n)
-		}
-	}
-}
-
-// of iterates over what there is under a number. s.mu is held.
-func (s *tallies) of(num uint32) func(func(*tallied) bool) {
-	return func(yield func(*tallied) bool) {
-		if x := s.past.At(num); x != nil && !yield(x) {
-			return
-		}
-		for t := range s.live {
-			if x := t.At(num); x != nil && !yield(x) {
-				return
-			}
-		}
-	}
-}
-
-// sum returns the counts of an attachment. s.mu is held.
-func (s *tallies) sum(t *tally) (n traffic) {
-	if t.final != nil {
-		return *t.final
-	}
-	for x := range s.of(t.num) {
-		n.add(x.value())
-	}
-	return n
-}
-
-func (s *tallies) stats(t *tally) AttachmentStats {
-	n := s.sum(t)
-	return AttachmentStats{Port: t.port, Tag: t.tag, Rx: n.rx, Tx: n.tx}
 }
 
 // ofPort returns the sum over the attachments that a port has and had.
 func (s *tallies) ofPort(p *port) traffic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	all := p.past
 	for _, t := range p.tallies {
-		all.add(s.sum(t))
+		all.add(t.value())
 	}
 	return all
 }
 
 // list returns the counts of a VSI's attachments, and their sum with those that have gone.
 func (s *tallies) list(v *VSI) (all traffic, list []AttachmentStats) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	all = v.past
 	for _, t := range v.tallies {
-		x := s.stats(t)
+		x := t.stats()
 		all.add(traffic{x.Rx, x.Tx})
 		list = append(list, x)
 	}
 	return all, list
 }
 
+// leaving returns the tally of an attachment that has just been unlinked: its detach waits for this batch.
+func (s *tallies) leaving(p *port, tag uint32) *tally {
+	s.Lock()
+	defer s.Unlock()
+	for _, t := range p.tallies {
+		if t.tag == tag {
+			return t
+		}
+	}
+	return new(tally) // no frame was for it
+}
+
 // An addition is what a worker has counted for an attachment in the current batch.
 type addition struct {
-	in *tallied
+	of *tally
 	traffic
+}
+
+// show adds it to the tally, where readers see it.
+func (x *addition) show() {
+	if x.rx.Frames != 0 {
+		x.of.rxFrames.Add(x.rx.Frames)
+		x.of.rxBytes.Add(x.rx.Bytes)
+	}
+	if x.tx.Frames != 0 {
+		x.of.txFrames.Add(x.tx.Frames)
+		x.of.txBytes.Add(x.tx.Bytes)
+	}
+	*x = addition{}
+}
+
+// additions has those of a few attachments; others take their turns.
+type additions struct {
+	of   [4]addition
+	next uint8 // to be replaced
 }
 
 // count returns where to add for an attachment, until the next call.
 func (w *worker) count(t *tally) *addition {
-	in := w.tallies.Of(t.num)
-	if i := int(in.at); i < len(w.pending) && w.pending[i].in == in {
-		return &w.pending[i]
+	p := &w.pending
+	for i := range p.of {
+		if p.of[i].of == t {
+			return &p.of[i]
+		}
 	}
-	in.at = uint32(len(w.pending))
-	w.pending = append(w.pending, addition{in: in})
-	return &w.pending[in.at]
+	x := &p.of[p.next%uint8(len(p.of))]
+	p.next++
+	x.show()
+	x.of = t
+	return x
 }
 
 // entered counts, for the attachment of the frames so far, those that were not dropped since the last call.
@@ -212,9 +158,7 @@ func (w *worker) entered() {
 
 // tell shows readers what the batch has added.
 func (w *worker) tell() {
-	for i := range w.pending {
-		p := &w.pending[i]
-		p.in.add(&p.traffic)
+	for i := range w.pending.of {
+		w.pending.of[i].show()
 	}
-	w.pending = w.pending[:0]
 }

@@ -43,24 +43,15 @@ type worker struct {
 	dropped, droppedBytes    uint64
 	length                   uint64 // of the current frame, as read
 
-	tallies tallyTable  // of attachments
-	pending []addition  // for these, of this batch
+	pending additions   // to the tallies of attachments
 	counted frame.Count // frames of this batch in them, in
 }
 
 // An egress is one worker's list of frames for one port.
 type egress struct {
 	port *port
-	of   *tally // of the last run
-	out  []frame.Out
 	to   frame.Writer
-	runs []run
-}
-
-// A run is consecutive frames of an egress that leave by one attachment.
-type run struct {
-	of   *tally
-	from int
+	out  []frame.Out
 }
 
 // run handles batches until Read fails.
@@ -380,10 +371,6 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 		w.staged = append(w.staged, x)
 	}
 	k := len(x.out)
-	if x.of != e.tally {
-		x.of = e.tally
-		x.runs = append(x.runs, run{e.tally, k})
-	}
 	if k == cap(x.out) {
 		x.out = append(x.out, frame.Out{})
 	}
@@ -411,25 +398,20 @@ func (w *worker) flush() {
 		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
 			w.sw.log.Warn("write", "port", x.port.name, "err", err)
 		}
-		to := len(x.out)
-		for i := len(x.runs) - 1; i >= 0; i-- {
-			r := x.runs[i]
-			n := w.sent(x.port, x.out[r.from:to])
-			left := &w.count(r.of).tx
-			left.Frames += n.Frames
-			left.Bytes += n.Bytes
-			to = r.from
+		for i := 0; i < len(x.out); {
+			i += w.sent(x.port, x.out[i:])
 		}
-		x.out, x.runs, x.of = x.out[:0], x.runs[:0], nil
+		x.out = x.out[:0]
 	}
 	w.staged = w.staged[:0]
 }
 
-// sent forgets a run of frames, counts those that the port did not take, and returns the others.
-func (w *worker) sent(p *port, out []frame.Out) frame.Count {
+// sent counts and forgets the first frames of a list, which leave by one attachment. It returns their number.
+func (w *worker) sent(p *port, out []frame.Out) int {
 	var frames, bytes uint64
-	for i := range out {
-		o := &out[i]
+	tag, n := out[0].Tag, 0
+	for ; n < len(out) && out[n].Tag == tag; n++ {
+		o := &out[n]
 		if o.Drop != frame.NotDropped {
 			p.tx.add(cDrops+int(o.Drop), 1)
 			w.dropVSI(o, o.Drop)
@@ -439,5 +421,17 @@ func (w *worker) sent(p *port, out []frame.Out) frame.Count {
 		}
 		o.F = nil // borrowed
 	}
-	return frame.Count{Frames: frames, Bytes: bytes}
+	if frames > 0 {
+		c, ok := p.circuits.Load(tagKey(tag))
+		var t *tally
+		if ok {
+			t = c.tally
+		} else {
+			t = w.sw.tallies.leaving(p, tag)
+		}
+		left := &w.count(t).tx
+		left.Frames += frames
+		left.Bytes += bytes
+	}
+	return n
 }

@@ -30,7 +30,7 @@ policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset
 policy.addrRules.free policy.addrRules.literal
 port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
-switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.tallies.free switch.numbers.free switch.port.circuits switch.port.members
+switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
 underlay.Portable.joined underlay.Portable.senders underlay.Portable.socks underlay.portableSet.socks
@@ -63,10 +63,10 @@ internal/perworker.Table.pages internal/perworker.page.of
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.deviceWriter.out port.transmitter.parts
 port/porttest.faultyReader.ps
-switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out switch.egress.runs
+switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
-switch.tallies.live switch.worker.last switch.worker.pending switch.worker.rx switch.worker.staged switch.worker.vsis
+switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.life.done
 underlay.single.iov underlay.single.msgs underlay.single.who underlay.portableReader.buf underlay.portableReader.from
 underlay.portableReader.msgs underlay.portableSender.addrs underlay.portableSender.msgs underlay.portableSender.socks
