@@ -32,12 +32,12 @@ type prober struct {
 
 	speaker atomic.Pointer[bfd.Speaker] // nil before the first session, and after close
 
-	// mu comes after Node.mu. It is not held for long (100 ms at most, for the good-byes of a tunnel), so that what sessions
-	// find is carried out at once.
+	// mu comes after Node.mu. It is not held for long, so that what sessions find is carried out at once.
 	mu       sync.Mutex
 	closed   bool
 	sessions map[bfd.Peer]*session
 	probed   map[*tunnel]*probedTunnel
+	leaving  []*probedTunnel // without sessions, still in their management VNIs
 	down     map[effect]bool // next hops behind dead peers
 }
 
@@ -100,6 +100,7 @@ func (p *prober) update() {
 	if p.n.closed {
 		return
 	}
+	defer p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || !p.configured() {

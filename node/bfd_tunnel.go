@@ -54,7 +54,7 @@ func (p *passage) wait() {
 func (p *prober) tunnels(want wantedSessions) {
 	for t, l := range p.probed {
 		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.path != nil && l.vni != t.cfg.BFD.vni() {
-			p.closeTunnel(t)
+			p.removeTunnel(t)
 		}
 	}
 	for _, t := range p.n.tunnels {
@@ -114,13 +114,15 @@ func (p *prober) openTunnel(t *tunnel) (*probedTunnel, error) {
 
 // closing ends the sessions of a tunnel that is about to be closed. p.mu is not held.
 func (p *prober) closing(t *tunnel) {
+	defer p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closeTunnel(t)
+	p.removeTunnel(t)
 }
 
 // freeVNIs ends the sessions in VNIs that segments are about to have.
 func (p *prober) freeVNIs(w wanted) {
+	defer p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for t, l := range p.probed {
@@ -132,13 +134,13 @@ func (p *prober) freeVNIs(w wanted) {
 			taken = taken || slices.ContainsFunc(c.in(), func(x SegmentTunnel) bool { return x.Tunnel == t.cfg.Name && x.VNI == l.vni })
 		}
 		if taken {
-			p.closeTunnel(t)
+			p.removeTunnel(t)
 		}
 	}
 }
 
-// closeTunnel ends the sessions of a tunnel. p.mu is held.
-func (p *prober) closeTunnel(t *tunnel) {
+// removeTunnel ends the sessions of a tunnel. p.mu is held; after it, leave is called.
+func (p *prober) removeTunnel(t *tunnel) {
 	l := p.probed[t]
 	if l == nil {
 		return
@@ -155,14 +157,25 @@ func (p *prober) closeTunnel(t *tunnel) {
 		}
 	}
 	p.updateRoutes()
-	if l.at == nil {
-		return
+	if l.at != nil {
+		p.leaving = append(p.leaving, l)
 	}
-	l.out.wait()
-	l.t.v.Disallow(l.vni, l.t.v.Allowed(l.vni)...)
-	_ = l.at.Detach()
-	if len(l.vsi.Attachments()) == 0 {
-		_ = l.vsi.Delete()
+}
+
+// leave takes tunnels without sessions out of their management VNIs, after the last packets. n.mu is held, p.mu is not:
+// the packets take a while, and what other sessions find does not wait for them.
+func (p *prober) leave() {
+	p.mu.Lock()
+	list := p.leaving
+	p.leaving = nil
+	p.mu.Unlock()
+	for _, l := range list {
+		l.out.wait()
+		l.t.v.Disallow(l.vni, l.t.v.Allowed(l.vni)...)
+		_ = l.at.Detach()
+		if len(l.vsi.Attachments()) == 0 {
+			_ = l.vsi.Delete()
+		}
 	}
 }
 
