@@ -39,6 +39,8 @@ type prober struct {
 	probed   map[*tunnel]*probedTunnel
 	leaving  []*probedTunnel // without sessions, still in their management VNIs
 	down     map[effect]bool // next hops behind dead peers
+
+	warned map[string]string // why there is no session, as the last update has told
 }
 
 // A session is one of the prober's, with what it decides on.
@@ -107,9 +109,11 @@ func (p *prober) update() {
 		return
 	}
 	s := p.start()
+	told := p.warned
+	p.warned = map[string]string{}
 	want := wantedSessions{}
 	p.gateways(want)
-	p.tunnels(want)
+	p.tunnels(want, told)
 	for peer, old := range p.sessions {
 		now := want[peer]
 		if now == nil {
@@ -146,12 +150,20 @@ func (p *prober) update() {
 			continue
 		}
 		if err := s.Add(peer, p.config(x)); err != nil {
-			p.n.log.Warn("BFD session not begun", "peer", peer.String(), "err", err)
+			p.warn(told, "BFD session not begun", "peer", peer.String(), err)
 			continue
 		}
 		p.sessions[peer] = x
 	}
 	p.updateRoutes() // to next hops that have come
+}
+
+// warn says why there is no session, unless told has the same reason. p.mu is held.
+func (p *prober) warn(told map[string]string, text, what, name string, err error) {
+	key := what + " " + name
+	if p.warned[key] = err.Error(); told[key] != p.warned[key] {
+		p.n.log.Warn(text, what, name, "err", err)
+	}
 }
 
 // start returns the speaker, made with the first session. p.mu is held.

@@ -1,10 +1,14 @@
 package node
 
 import (
+	"bytes"
+	"log/slog"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -54,5 +58,43 @@ func TestGoodbyesWithoutLock(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Why a tunnel has no sessions is said once, and again when it is so again.
+func TestBFDWarnsOnce(t *testing.T) {
+	net := memory.NewNetwork(nil)
+	defer net.Close()
+	var log bytes.Buffer
+	n, err := New(&Options{
+		Listen: func(x *Tunnel) (vtep.Underlay, error) { return net.Listen(x.AddrPort(), nil) },
+		Log:    slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	must(t, err)
+	defer n.Close()
+	bfd := &BFD{VNI: 9}
+	cfg := func(bfd *BFD) *Config {
+		return &Config{Tunnels: []Tunnel{{Config: vtep.Config{Name: "vx", Peers: vtep.ListedPerVNI}, Local: netip.MustParseAddr("192.0.2.1"), BFD: bfd}}}
+	}
+	must(t, n.Apply(cfg(nil)))
+	other, err := n.sw.VSI(77, nil)
+	must(t, err)
+	for round := 1; round <= 2; round++ {
+		a, err := other.AttachWith(n.tunnels["vx"].v, 9, &vswitch.AttachConfig{KeepOpen: true})
+		must(t, err)
+		must(t, n.Apply(cfg(bfd)))
+		for range 3 {
+			n.prober.update()
+		}
+		if got := strings.Count(log.String(), "no BFD"); got != round || n.prober.probed[n.tunnels["vx"]] != nil {
+			t.Errorf("round %d: %d warnings\n%s", round, got, &log)
+		}
+		must(t, a.Detach())
+		n.prober.update()
+		if n.prober.probed[n.tunnels["vx"]] == nil {
+			t.Errorf("round %d: no sessions without the cause", round)
+		}
+		must(t, n.Apply(cfg(nil)))
+		n.prober.update()
 	}
 }

@@ -51,7 +51,7 @@ func (p *passage) wait() {
 }
 
 // tunnels adds the sessions with the peers of tunnels. p.mu and n.mu are held.
-func (p *prober) tunnels(want wantedSessions) {
+func (p *prober) tunnels(want wantedSessions, told map[string]string) {
 	for t, l := range p.probed {
 		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.path != nil && l.vni != t.cfg.BFD.vni() {
 			p.removeTunnel(t)
@@ -65,7 +65,7 @@ func (p *prober) tunnels(want wantedSessions) {
 		if l == nil {
 			var err error
 			if l, err = p.openTunnel(t); err != nil {
-				p.n.log.Warn("no BFD", "tunnel", t.cfg.Name, "err", err)
+				p.warn(told, "no BFD", "tunnel", t.cfg.Name, err)
 				continue
 			}
 			p.probed[t] = l

@@ -6,7 +6,7 @@ const configured = `
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
-control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list node.prober.leaving
+control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list node.prober.leaving node.prober.warned
 control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
