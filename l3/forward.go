@@ -19,6 +19,7 @@ type packet struct {
 	worker int
 	flow   uint64     // hash, for a route with several next hops
 	out    *Interface // it was sent to
+	waited bool       // for a next hop that did not answer; it does not wait for another
 }
 
 // src returns the packet's source.

@@ -16,6 +16,9 @@ const retryAfter = 3
 
 // wait queues a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
+	if x.waited {
+		return frame.Drop(frame.Unresolved)
+	}
 	l, from := &i.vrf.gateway.queue, x.f.Origin()
 	l.mu.Lock()
 	w := i.waiting[next]
@@ -132,23 +135,30 @@ func (i *Interface) resolved(next netip.Addr) {
 	}
 	l.mu.Unlock()
 	for _, p := range packets {
-		p.x.f, p.x.worker = &p.f, 0
-		if p.in != i {
-			p.f.Horizon = 0 // out of the segment it came from
-		}
-		sent := false
-		switch v := p.in.reroute(p); { // perhaps to another next hop, which has answered first
-		case v == frame.Reenter:
-			sent = p.x.out.cfg.Send(0, &p.f)
-		case v.Action() == frame.ActForward:
-			sent = p.x.out.cfg.Send(v.Dest(), &p.f)
-		case v == frame.Consume: // it waits again, or has been answered
-			sent = true
-		}
-		if !sent {
+		if !p.sendOn() {
 			i.unresolved.Add(1)
 		}
 	}
+}
+
+// sendOn routes a packet that has waited, perhaps to another next hop, which has answered first. It reports false for a
+// packet that is lost.
+func (p *queuedPacket) sendOn() bool {
+	p.x.f, p.x.worker = &p.f, 0
+	v := p.in.reroute(p)
+	if p.x.out != p.in {
+		p.f.Horizon = 0 // out of the segment it came from
+	}
+	switch {
+	case v == frame.Reenter:
+		return p.x.out.cfg.Send(0, &p.f)
+	case v.Action() == frame.ActForward:
+		return p.x.out.cfg.Send(v.Dest(), &p.f)
+	case v == frame.Reply:
+		p.f.Horizon = 0 // the gateway sends it
+		return p.in.cfg.Send(returnDest(&p.f), &p.f)
+	}
+	return v == frame.Consume // it waits again, or has been answered
 }
 
 // reroute routes a packet that has waited.
@@ -198,8 +208,11 @@ func (i *Interface) Housekeep(now frame.Tick) {
 		i.question(ip, netip.Addr{}, 0, now)
 	}
 	for _, p := range gone {
+		p.x.tick, p.x.waited = now, true
+		if p.sendOn() {
+			continue
+		}
 		i.unresolved.Add(1)
-		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, icmperr.NoHost, frame.Unresolved) == frame.Reply {
 			p.f.Horizon = 0 // the gateway sends it
 			p.in.cfg.Send(returnDest(&p.f), &p.f)

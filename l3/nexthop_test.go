@@ -389,6 +389,70 @@ func TestWaitedElsewhere(t *testing.T) {
 	check.Equal(t, "unresolved", l.i20.Stats().Unresolved+i30.Stats().Unresolved, 0)
 }
 
+// A packet whose next hop does not answer leaves by another that has answered meanwhile. If none has, its sender is told.
+func TestWaitedInVain(t *testing.T) {
+	for k := range 20 {
+		for _, answers := range []bool{true, false} {
+			s := newStar(t, 2)
+			for h := range byte(2) {
+				s.i20.neighbours.Delete(at4(20, h+1))
+			}
+			v, _ := s.flow(k)
+			check.Equal(t, "verdict", v, frame.Consume)
+			silent := byte(1)
+			if w := s.i20.waiting[at4(20, 2)]; w != nil && w.packets.Len() > 0 {
+				silent = 2
+			}
+			s.injected = nil
+			if answers {
+				s.knows(s.i20, 3-silent, 0)
+			}
+			for range 10 {
+				s.now++
+				s.i20.Housekeep(s.now)
+			}
+			var sent []injected
+			for _, x := range s.injected {
+				if wire.Ethernet(x.f.Bytes()).Type() != wire.TypeARP {
+					sent = append(sent, x)
+				}
+			}
+			check.Need(t, len(sent) == 1, "%d packets sent", len(sent))
+			b := sent[0].f.Bytes()
+			switch {
+			case answers:
+				check.True(t, frame.MAC(b) == host(3-silent) && b[14+9] == wire.ProtoUDP && s.i20.Stats().Unresolved == 0, "% x; %+v", b, s.i20.Stats())
+			default:
+				check.True(t, b[14+9] == wire.ProtoICMP && s.i20.Stats().Unresolved == 1, "% x; %+v", b, s.i20.Stats())
+			}
+		}
+	}
+}
+
+// A packet that waits in vain, and has no route any more, is answered so.
+func TestWaitedWithoutRoute(t *testing.T) {
+	s := newStar(t, 2)
+	for h := range byte(2) {
+		s.i20.neighbours.Delete(at4(20, h+1))
+	}
+	v, _ := s.flow(1)
+	check.Equal(t, "verdict", v, frame.Consume)
+	s.vrf.Delete(behind)
+	s.injected = nil
+	for range 10 {
+		s.now++
+		s.i20.Housekeep(s.now)
+	}
+	answers := 0
+	for _, x := range s.injected {
+		if b := x.f.Bytes(); wire.Ethernet(b).Type() == wire.TypeIPv4 {
+			check.True(t, b[14+9] == wire.ProtoICMP && b[14+20] == 3 && b[14+21] == 0, "% x", b) // network unreachable
+			answers++
+		}
+	}
+	check.Equal(t, "answers", answers, 1)
+}
+
 // A next hop that did not answer packets to it alone is asked again for the flows of a route with others.
 func TestSilentNextHopOfTwoRoutes(t *testing.T) {
 	s := newStar(t, 2)
