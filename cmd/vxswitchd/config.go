@@ -41,6 +41,9 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	_, dry := q["dry-run"]
 	if r.ContentLength > maxFile {
+		if r.Header.Get("Expect") == "" && r.ContentLength <= maxDiscard {
+			discard(w, r.Body)
+		}
 		return wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxFile)
 	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
@@ -65,9 +68,22 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 		}
 		return nil
 	}); err != nil {
+		if f := (failure{}); errors.As(err, &f) && f.status == http.StatusRequestEntityTooLarge {
+			discard(w, r.Body)
+		}
 		return err
 	}
 	return reply(w, answer)
+}
+
+// discard reads what is left of a body. Many a client sends all before it reads the answer, and would see but a closed
+// connection.
+func discard(w http.ResponseWriter, body io.Reader) {
+	now := time.Now()
+	c := http.NewResponseController(w)
+	c.SetReadDeadline(now.Add(listing))
+	c.SetWriteDeadline(now.Add(listing + stalled))
+	io.CopyN(io.Discard, body, maxDiscard)
 }
 
 // readConfig reads the body of a request as a file. Its errors have the places of the file.

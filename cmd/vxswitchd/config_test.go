@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,6 +117,47 @@ func TestPutEndless(t *testing.T) {
 	}
 	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
 		t.Error(status)
+	}
+}
+
+// A client that sends 100 MB before it reads, as many do, sees why they are refused.
+func TestPutTooLongThenRead(t *testing.T) {
+	r := begin(t, basic(t))
+	part := bytes.Repeat([]byte{' '}, 1<<20)
+	for what, header := range map[string]string{
+		"with its length": fmt.Sprintf("Content-Length: %d", 100<<20),
+		"without it":      "Transfer-Encoding: chunked",
+	} {
+		c, err := net.Dial("unix", r.socket)
+		must(t, err)
+		defer c.Close()
+		fmt.Fprintf(c, "PUT /v1/config HTTP/1.1\r\nHost: node\r\n%s\r\n\r\n", header)
+		for n := range 100 {
+			if what == "without it" {
+				fmt.Fprintf(c, "%x\r\n%s\r\n", len(part), part)
+			} else if _, err := c.Write(part); err != nil {
+				t.Fatalf("%s: after %d MB: %v", what, n, err)
+			}
+		}
+		if what == "without it" {
+			if _, err := io.WriteString(c, "0\r\n\r\n"); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		must(t, err)
+		text, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "body: larger than 16777216 bytes") {
+			t.Errorf("%s: %s %s", what, resp.Status, text)
+		}
+	}
+	// A longer one is not even read.
+	c, err := net.Dial("unix", r.socket)
+	must(t, err)
+	defer c.Close()
+	fmt.Fprintf(c, "PUT /v1/config HTTP/1.1\r\nHost: node\r\nContent-Length: %d\r\n\r\n", maxDiscard+1)
+	if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("%v %v", resp, err)
 	}
 }
 

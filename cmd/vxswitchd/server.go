@@ -31,6 +31,7 @@ const (
 	maxRefused = 16                    // connections refused per millisecond
 	maxBurst   = 64                    // requests in a burst
 	maxBody    = 64 << 10              // bytes
+	maxDiscard = 16 * maxFile          // bytes of a file that is too long, read so that the client reads the answer
 	stalled    = 5 * time.Second       // write timeout of streams
 	listing    = 15 * time.Second      // write timeout of tables
 	tidy       = 10 * time.Millisecond // delay to collect lines of a stream
