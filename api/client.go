@@ -61,9 +61,13 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Open sends a request and returns the body of the answer. body is sent as JSON, or as it is if it is a []byte; nil = none.
 func (c *Client) Open(ctx context.Context, method, path string, query Query, body any) (io.ReadCloser, error) {
-	q := url.Values{}
-	for k, v := range query {
-		q.Set(k, v)
+	target := "http://node" + path
+	if len(query) > 0 {
+		q := url.Values{}
+		for k, v := range query {
+			q.Set(k, v)
+		}
+		target += "?" + q.Encode()
 	}
 	text, ok := body.([]byte)
 	if !ok && body != nil {
@@ -72,8 +76,7 @@ func (c *Client) Open(ctx context.Context, method, path string, query Query, bod
 			return nil, err
 		}
 	}
-	u := url.URL{Scheme: "http", Host: "node", Path: path, RawQuery: q.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 )
 
 // A Difference is one difference between two configurations with defaults.
@@ -33,9 +34,46 @@ func (c *Client) CheckConfig(ctx context.Context, config []byte) (ConfigChange, 
 }
 
 func (c *Client) setConfig(ctx context.Context, q Query, config []byte) (x ConfigChange, err error) {
-	text, err := c.Do(ctx, http.MethodPut, "/v1/config", q, config)
+	return c.changeConfig(ctx, http.MethodPut, "/v1/config", q, config)
+}
+
+func (c *Client) changeConfig(ctx context.Context, method, path string, q Query, body []byte) (x ConfigChange, err error) {
+	text, err := c.Do(ctx, method, path, q, body)
 	if err != nil {
 		return x, err
 	}
 	return decode[ConfigChange](c, text)
+}
+
+// A Part is an element of a list of the configuration.
+type Part struct {
+	List string // tunnels, ports, policies, segments or vrfs
+	Name string // of a segment its VNI
+}
+
+func (p Part) path() string {
+	return "/v1/config/" + url.PathEscape(p.List) + "/" + url.PathEscape(p.Name)
+}
+
+// Part returns an element with defaults.
+func (c *Client) Part(ctx context.Context, p Part) ([]byte, error) {
+	return c.Do(ctx, http.MethodGet, p.path(), nil, nil)
+}
+
+// SetPart adds an element, which has the form of a file, or replaces that with the name, as SetConfig does. With dry it returns
+// the differences only.
+func (c *Client) SetPart(ctx context.Context, p Part, text []byte, dry bool) (ConfigChange, error) {
+	return c.changeConfig(ctx, http.MethodPut, p.path(), dryRun(dry), text)
+}
+
+// DeletePart deletes an element that no other refers to. With dry it returns the differences only.
+func (c *Client) DeletePart(ctx context.Context, p Part, dry bool) (ConfigChange, error) {
+	return c.changeConfig(ctx, http.MethodDelete, p.path(), dryRun(dry), nil)
+}
+
+func dryRun(dry bool) Query {
+	if dry {
+		return Query{"dry-run": "true"}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -16,41 +17,47 @@ import (
 // maxConfig is more than a node takes.
 const maxConfig = 32 << 20
 
-// config shows the configuration, or compares or replaces it.
+// config shows the configuration or an element of it, or compares, replaces or deletes it.
 func (s *session) config(ctx context.Context, w *words) error {
-	verb := w.verb("apply", "diff")
-	if verb == "" {
-		return s.show(ctx, w, nil)
-	}
-	if len(w.rest) != 1 {
-		return w.wrong("%s: requires one file name, or - for standard input", verb)
-	}
-	name, from := w.rest[0], io.Reader(s.in)
-	if name == "-" {
-		name = "stdin"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		from = f
-	}
-	text, err := io.ReadAll(io.LimitReader(from, maxConfig))
+	verb, method, q := w.verb("show", "apply", "diff", "del"), http.MethodPut, api.Query{}
+	path, err := w.part()
 	if err != nil {
 		return err
 	}
-	q := api.Query{}
-	if verb == "diff" {
-		q["dry-run"] = "true"
+	var name string
+	var text []byte
+	switch verb {
+	case "apply", "diff":
+		if name, text, err = s.file(w, verb); err != nil {
+			return err
+		}
+		if verb == "diff" {
+			q["dry-run"] = "true"
+		}
+	case "del":
+		if method = http.MethodDelete; path == "" {
+			return w.wrong("del: requires LIST NAME, such as ports tap0")
+		}
+		fallthrough
+	default:
+		if _, err := w.keys(); err != nil {
+			return err
+		}
+		if verb != "del" {
+			method = http.MethodGet
+		}
 	}
-	answer, err := s.Do(ctx, http.MethodPut, "/v1/config", q, text)
-	if refused := (*api.Error)(nil); errors.As(err, &refused) {
+	answer, err := s.Do(ctx, method, "/v1/config"+path, q, text)
+	if refused := (*api.Error)(nil); name != "" && errors.As(err, &refused) {
 		for i, line := range refused.Lines { // the node calls the file config
 			refused.Lines[i] = name + strings.TrimPrefix(line, "config")
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if method == http.MethodGet {
+		_, err = s.out.Write(answer)
 		return err
 	}
 	if s.json {
@@ -67,6 +74,40 @@ func (s *session) config(ctx context.Context, w *words) error {
 		}
 	}
 	return nil
+}
+
+// part takes the words of an element of a list, and returns its path.
+func (w *words) part() (string, error) {
+	list := w.verb("tunnels", "ports", "policies", "segments", "vrfs")
+	switch {
+	case list == "":
+		return "", nil
+	case len(w.rest) == 0:
+		return "", w.wrong("%s: requires a name, of a segment its VNI", list)
+	}
+	name := w.rest[0]
+	w.rest = w.rest[1:]
+	return "/" + list + "/" + url.PathEscape(name), nil
+}
+
+// file reads the file that the last word names.
+func (s *session) file(w *words, verb string) (name string, text []byte, err error) {
+	if len(w.rest) != 1 {
+		return "", nil, w.wrong("%s: requires one file name, or - for standard input", verb)
+	}
+	name, from := w.rest[0], io.Reader(s.in)
+	if name == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	text, err = io.ReadAll(io.LimitReader(from, maxConfig))
+	return name, text, err
 }
 
 // difference returns a line such as "~ ports[tap0].mtu: 1450 -> 1500".

@@ -20,7 +20,8 @@ Show:
   drops                             dropped frames by port and reason
   policy                            rules and their counters
   stats                             totals
-  config                            configuration with defaults, as a file
+  config [show] [LIST NAME]         configuration with defaults, as a file, or an element of its LIST: tunnels, ports, policies,
+                                    segments or vrfs; the NAME of a segment is its VNI
 
   PROTO is who wrote an entry: config, vxsctl, or the name of a control plane.
 
@@ -33,6 +34,7 @@ Change:
   With several tunnels in the segment, the peer is one of that with the family of dst; if two have it, add "tunnel NAME".
   config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
   config apply FILE|-               replace the configuration until the next reload, and show what has changed
+  config diff|apply LIST NAME FILE|-, config del LIST NAME    likewise one element, added if it is not there
   reload                            make the node read its file again
   These entries survive a reload but not a restart. Change entries of the file in the file.
 

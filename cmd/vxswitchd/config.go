@@ -32,6 +32,20 @@ func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
 
 // putConfig applies a configuration, or with "dry-run" only compares it.
 func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
+	return s.setConfig(w, r, func(text []byte) (edit, error) {
+		if len(bytes.TrimSpace(text)) == 0 {
+			return nil, wrong(http.StatusBadRequest, "body: empty; use {} for a node that does nothing")
+		}
+		cfg, err := node.Parse(text)
+		return func(*node.Config) (*node.Config, error) { return cfg, nil }, err
+	})
+}
+
+// An edit returns the configuration in place of an old one.
+type edit func(old *node.Config) (*node.Config, error)
+
+// setConfig applies the edit that read makes of the body of a request, or with "dry-run" only compares.
+func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(text []byte) (edit, error)) error {
 	q, err := query(r, "dry-run")
 	if err != nil {
 		return err
@@ -49,15 +63,23 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	answer := api.ConfigChange{Applied: !dry}
 	if err := s.turn(r, func() error {
-		cfg, err := readConfig(w, r)
+		text, err := readBody(w, r)
 		if err != nil {
 			return err
+		}
+		next, err := read(text)
+		if err != nil {
+			return refused(err)
 		}
 		s.fdb.Lock()
 		defer s.fdb.Unlock()
 		old := s.n.Config()
 		if want := r.Header.Get("If-Match"); want != "" && want != "*" && want != tag(effective(old)) {
 			return wrong(http.StatusPreconditionFailed, "the configuration has changed since it was read: read it again")
+		}
+		cfg, err := next(old)
+		if err != nil {
+			return refused(err)
 		}
 		answer.Differences = differences(old, cfg)
 		if dry {
@@ -76,6 +98,14 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, answer)
 }
 
+// refused is the answer to a wrong configuration, with the places of errors in the body.
+func refused(err error) error {
+	if f := (failure{}); errors.As(err, &f) {
+		return err
+	}
+	return failure{http.StatusUnprocessableEntity, located("config", err)}
+}
+
 // discard reads what is left of a body. Many a client sends all before it reads the answer, and would see but a closed
 // connection.
 func discard(w http.ResponseWriter, body io.Reader) {
@@ -86,21 +116,14 @@ func discard(w http.ResponseWriter, body io.Reader) {
 	io.CopyN(io.Discard, body, maxDiscard)
 }
 
-// readConfig reads the body of a request as a file. Its errors have the places of the file.
-func readConfig(w http.ResponseWriter, r *http.Request) (*node.Config, error) {
+// readBody reads the body of a request.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFile))
 	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
 		return nil, wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxFile)
 	}
-	switch {
-	case err != nil:
-		return nil, wrong(http.StatusBadRequest, "body: %w", err)
-	case len(bytes.TrimSpace(text)) == 0:
-		return nil, wrong(http.StatusBadRequest, "body: empty; use {} for a node that does nothing")
-	}
-	cfg, err := node.Parse(text)
 	if err != nil {
-		return nil, failure{http.StatusUnprocessableEntity, located("config", err)}
+		return nil, wrong(http.StatusBadRequest, "body: %w", err)
 	}
-	return cfg, nil
+	return text, nil
 }

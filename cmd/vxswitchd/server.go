@@ -83,6 +83,10 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 	}
 	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
 	handle(http.MethodPut, "/v1/config", s.plain(s.putConfig))
+	const part = "/v1/config/{list}/{name}"
+	handle(http.MethodGet, part, s.table(s.getPart))
+	handle(http.MethodPut, part, s.plain(s.putPart))
+	handle(http.MethodDelete, part, s.plain(s.deletePart))
 	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
 		if allowed := methods[r.URL.Path]; allowed != nil {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/api"
+)
+
+// Elements are added, replaced and deleted; a dry run says what happens.
+func TestPart(t *testing.T) {
+	r := begin(t, basic(t))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	before, err := c.Config(ctx)
+	must(t, err)
+	segment, added := api.Part{List: "segments", Name: "30"}, api.Part{List: "policies", Name: "a/b c"}
+	for _, x := range []struct {
+		what string
+		do   func(dry bool) (api.ConfigChange, error)
+		want string
+	}{
+		{"add", func(dry bool) (api.ConfigChange, error) {
+			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", /* as 10 */ }`), dry)
+		}, "add segments[30]"},
+		{"replace", func(dry bool) (api.ConfigChange, error) {
+			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", "ageing": "60s"}`), dry)
+		}, "change segments[30].ageing"},
+		{"name", func(dry bool) (api.ConfigChange, error) {
+			return c.SetPart(ctx, added, []byte(`{"name": "a/b c"}`), dry)
+		}, "add policies[a/b c]"},
+		{"delete name", func(dry bool) (api.ConfigChange, error) { return c.DeletePart(ctx, added, dry) }, "del policies[a/b c]"},
+		{"delete", func(dry bool) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, dry) }, "del segments[30]"},
+	} {
+		dry, err := x.do(true)
+		must(t, err)
+		done, err := x.do(false)
+		must(t, err)
+		if len(done.Differences) != 1 || done.Differences[0].Op+" "+done.Differences[0].Path != x.want || !done.Applied || dry.Applied ||
+			fmt.Sprint(dry.Differences) != fmt.Sprint(done.Differences) {
+			t.Errorf("%s: %+v, a dry run said %+v", x.what, done, dry)
+		}
+	}
+	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+		t.Errorf("%v\n%s", err, after)
+	}
+	text, err := c.Part(ctx, api.Part{List: "tunnels", Name: "vx"})
+	must(t, err)
+	var x struct {
+		Name  string
+		DF    string
+		Local string
+	}
+	must(t, json.Unmarshal(text, &x))
+	if x.Name != "vx" || x.DF != "set" || x.Local != "127.0.0.1" {
+		t.Errorf("%s", text)
+	}
+	if same, err := c.SetPart(ctx, api.Part{List: "tunnels", Name: "vx"}, text, false); err != nil || len(same.Differences) > 0 {
+		t.Errorf("what was read differs from what is: %+v %v", same, err)
+	}
+}
+
+// What is refused says where, and changes nothing.
+func TestPartRefused(t *testing.T) {
+	r := begin(t, basic(t))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	before, err := c.Config(ctx)
+	must(t, err)
+	for _, x := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"PUT", "segments/10", "{\"vni\": 10,\n \"ageing\": 5}", 422, "config:2:12: ageing: 5: must be"},
+		{"PUT", "segments/10", `{"vni": 11}`, 422, `config:1:9: vni: \"11\": must be 10, as the element is called`},
+		{"PUT", "segments/10", `{"vni": 10, "tunnel": "vy"}`, 422, `config:1:23: tunnel: \"vy\"`},
+		{"PUT", "segments/10", ``, 422, "config:1:1: "},
+		{"PUT", "segments/10?dry-run=no", `{"vni": 10}`, 400, "dry-run"},
+		{"PUT", "colours/red", `{}`, 404, `must be one of tunnels, ports, policies, segments, vrfs`},
+		{"GET", "colours/red", ``, 404, `must be one of tunnels, ports, policies, segments, vrfs`},
+		{"GET", "segments/11", ``, 404, `segments: there is no \"11\"`},
+		{"DELETE", "segments/11", ``, 404, `segments: there is no \"11\"`},
+		{"DELETE", "tunnels/vx", ``, 422, `config: segments[0].tunnel: \"vx\"`},
+		{"PUT", "ports/nope0", `{"name": "nope0", "type": "packet"}`, 422, "nope0"},
+	} {
+		if status, text := r.ask(x.method, "/v1/config/"+x.path, x.body); status != x.status || !strings.Contains(text, x.want) {
+			t.Errorf("%s %s %s: %d %s, want %d %s", x.method, x.path, x.body, status, text, x.status, x.want)
+		}
+	}
+	var refused *api.Error
+	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, make([]byte, 100<<20), false); !errors.As(err, &refused) || refused.Status != 413 {
+		t.Errorf("%v", err)
+	}
+	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+		t.Errorf("%v\n%s", err, after)
+	}
+}
+
+// Clients that change different elements at the same time do not undo what others have done.
+func TestPartRace(t *testing.T) {
+	r := begin(t, basic(t))
+	c := api.NewClient(r.socket)
+	var all sync.WaitGroup
+	const n = 12
+	for i := range n {
+		all.Go(func() {
+			name := fmt.Sprint(1000 + i)
+			for {
+				_, err := c.SetPart(t.Context(), api.Part{List: "segments", Name: name}, []byte(`{"vni": `+name+`}`), false)
+				if busy := (*api.Error)(nil); errors.As(err, &busy) && busy.Status == 503 {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+		})
+	}
+	all.Wait()
+	segments, err := c.Segments(t.Context(), nil)
+	must(t, err)
+	if len(segments) != 2+n {
+		t.Errorf("%d segments, want %d", len(segments), 2+n)
+	}
+}
