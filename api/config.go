@@ -37,7 +37,7 @@ func (c *Client) setConfig(ctx context.Context, q Query, config []byte) (x Confi
 	return c.changeConfig(ctx, http.MethodPut, "/v1/config", q, config)
 }
 
-func (c *Client) changeConfig(ctx context.Context, method, path string, q Query, body []byte) (x ConfigChange, err error) {
+func (c *Client) changeConfig(ctx context.Context, method, path string, q Query, body any) (x ConfigChange, err error) {
 	text, err := c.Do(ctx, method, path, q, body)
 	if err != nil {
 		return x, err

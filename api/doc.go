@@ -16,6 +16,9 @@
 //	PUT  /v1/config/LIST/NAME?dry-run=         adds or replaces it: ConfigChange
 //	DELETE /v1/config/LIST/NAME?dry-run=       ConfigChange
 //	POST /v1/fdb       Change                  Done
+//	POST /v1/neigh     NeighbourChange         Done
+//	POST /v1/route     RouteChange             Done
+//	POST /v1/port?dry-run=   PortChange        ConfigChange
 //	POST /v1/reload                            Done
 //	GET  /v1/monitor                           an Event for each event, a line each
 //	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
@@ -27,8 +30,6 @@
 //
 // A request that fails has a status other than 200 and an [Error]. A [Client] sends the requests.
 package api
-
-import "github.com/vxswitch/vxswitch/frame"
 
 // DefaultSocket is the default path of the control socket.
 const DefaultSocket = "/run/vxswitch/vxswitchd.sock"
@@ -46,23 +47,4 @@ func (e *Error) Error() string { return e.Text }
 // Done is the answer to a change.
 type Done struct {
 	Done string `json:"done"` // what was done, in one line
-}
-
-// Operations of a Change, in the words of bridge fdb.
-const (
-	Add     = "add"     // a new entry
-	Append  = "append"  // a peer of the flood list, with MAC 00:00:00:00:00:00
-	Replace = "replace" // a new or existing entry
-	Del     = "del"
-)
-
-// A Change changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
-type Change struct {
-	Op  string    `json:"op"`
-	VNI frame.VNI `json:"vni"`
-	MAC string    `json:"mac"`
-	Dst string    `json:"dst,omitempty"` // address of the peer with the MAC
-	Dev string    `json:"dev,omitempty"` // or name of the port with the MAC
-
-	Tunnel string `json:"tunnel,omitempty"` // with Dst, if the segment has several for the family of Dst
 }

@@ -80,16 +80,9 @@ func (c *Client) Config(ctx context.Context) ([]byte, error) {
 	return c.Do(ctx, http.MethodGet, "/v1/config", nil, nil)
 }
 
-// Change changes an FDB or a flood list.
-func (c *Client) Change(ctx context.Context, x Change) error {
-	_, err := c.Do(ctx, http.MethodPost, "/v1/fdb", nil, x)
-	return err
-}
-
 // Reload makes the node read its file again.
 func (c *Client) Reload(ctx context.Context) error {
-	_, err := c.Do(ctx, http.MethodPost, "/v1/reload", nil, nil)
-	return err
+	return c.post(ctx, "/v1/reload", nil)
 }
 
 // Monitor returns events until ctx is done.

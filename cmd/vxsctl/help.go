@@ -31,12 +31,29 @@ Change:
   fdb replace MAC ...               add or replace an entry
   fdb del MAC vni N                 delete an entry
   fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  neigh add IP lladdr MAC [dst ADDR|dev PORT] vni N [router]
+                                    add a neighbour and the FDB entry of its MAC; without dst or dev it has one from "fdb add".
+                                    "router" is for an IPv6 router
+  neigh replace IP ...              add or replace a neighbour
+  neigh del IP vni N                delete a neighbour
+  route add PREFIX via IP [vni N] [vrf NAME] [weight N] [metric N]
+                                    add a route; the VNI is needed if IP is in no prefix of a gateway, the VRF if there are several
+  route add PREFIX vni N [[lladdr MAC] dst ADDR] ...
+                                    to a router behind a tunnel; without lladdr for a tunnel of IP, without dst for a port of IP
+  route add blackhole PREFIX ...    drop packets
+  route append|replace PREFIX ...   add a next hop, or add or replace the route
+  route del PREFIX [via IP] ...     delete the route, or one of its next hops
   With several tunnels in the segment, the peer is one of that with the family of dst; if two have it, add "tunnel NAME".
+  These entries survive a reload but not a restart. Change entries of the file in the file.
+
+  port add NAME [type tap|tun|packet] [mtu N] [queues N] [vni N [vlan N]]
+                                    add a port to the configuration, and to a segment
+  port del NAME                     delete a port, and from its segments
   config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
-  config apply FILE|-               replace the configuration until the next reload, and show what has changed
+  config apply FILE|-               replace the configuration, and show what has changed
   config diff|apply LIST NAME FILE|-, config del LIST NAME    likewise one element, added if it is not there
   reload                            make the node read its file again
-  These entries survive a reload but not a restart. Change entries of the file in the file.
+  Ports and configurations stay until the next reload or restart.
 
 Watch, until interrupted:
   monitor                           events: learned, moved and aged MACs, neighbours, ports, rows of control planes

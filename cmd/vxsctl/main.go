@@ -12,14 +12,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -109,13 +107,13 @@ func (s *session) do(ctx context.Context, args []string) error {
 	case "fdb":
 		return s.fdb(ctx, w)
 	case "neigh":
-		return s.show(ctx, w, neighTable, "vni")
+		return s.neigh(ctx, w)
 	case "route":
-		return s.show(ctx, w, routeTable, "vrf")
+		return s.route(ctx, w)
 	case "vtep":
 		return s.show(ctx, w, vtepTable)
 	case "port":
-		return s.show(ctx, w, portTable)
+		return s.port(ctx, w)
 	case "drops":
 		return s.show(ctx, w, dropsTable)
 	case "policy":
@@ -136,7 +134,11 @@ func (s *session) do(ctx context.Context, args []string) error {
 		if _, err := w.keys(); err != nil {
 			return err
 		}
-		return s.post(ctx, "/v1/reload", nil)
+		if err := s.post(ctx, "/v1/reload", nil); err != nil || s.json {
+			return err
+		}
+		_, err := fmt.Fprintln(s.out, "reloaded")
+		return err
 	case "monitor":
 		return s.monitor(ctx, w)
 	case "trace":
@@ -147,24 +149,4 @@ func (s *session) do(ctx context.Context, args []string) error {
 		return s.top(ctx, w)
 	}
 	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
-}
-
-// post makes a change and prints the result.
-func (s *session) post(ctx context.Context, path string, body any) error {
-	text, err := s.Do(ctx, http.MethodPost, path, nil, body)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		_, err = s.out.Write(text)
-		return err
-	}
-	var done api.Done
-	if err := json.Unmarshal(text, &done); err != nil {
-		return err
-	}
-	if path == "/v1/reload" { // like bridge, print nothing for other changes
-		fmt.Fprintln(s.out, done.Done)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -33,6 +34,35 @@ func (w *words) verb(allowed ...string) string {
 		return v
 	}
 	return ""
+}
+
+// op takes the operation of an object: show, which may be left out before its keys, or one of ops.
+func (w *words) op(keys []string, ops ...string) (string, error) {
+	ops = append([]string{"show"}, ops...)
+	op := w.verb(ops...)
+	if op == "" && len(w.rest) > 0 && !slices.Contains(keys, w.rest[0]) {
+		return "", w.wrong("%q: must be one of %s", w.rest[0], strings.Join(ops, ", "))
+	}
+	return cmp.Or(op, "show"), nil
+}
+
+// next takes the next word, "" if there is none.
+func (w *words) next() (word string) {
+	if len(w.rest) > 0 {
+		word, w.rest = w.rest[0], w.rest[1:]
+	}
+	return word
+}
+
+// flag takes a key without a value, and reports whether it is there.
+func (w *words) flag(key string) bool {
+	for i := 0; i < len(w.rest); i += 2 {
+		if w.rest[i] == key {
+			w.rest = slices.Concat(w.rest[:i], w.rest[i+1:])
+			return true
+		}
+	}
+	return false
 }
 
 // keys takes the remaining words as keys with values.
@@ -68,6 +98,9 @@ var values = map[string]string{
 	"proto":  "config, vxsctl or the name of a control plane",
 	"dst":    "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
+	"lladdr": "a MAC such as 02:00:00:00:00:01", "via": "the address of a host such as 192.168.7.2",
+	"weight": "1 to 255", "metric": "0 to 255",
+	"type": "tap, tun or packet", "mtu": "a number of bytes", "queues": "a number, 1 or more", "vlan": "1 to 4094",
 	"-interval": "a duration of at least 100ms such as 1s",
 
 	"capture port": "the name of a port; a filter that begins with port comes after --", "capture tunnel": "the name of a tunnel",
@@ -81,9 +114,22 @@ func valid(key, v string) bool {
 	switch key {
 	case "vni":
 		_, err = strconv.ParseUint(v, 10, 24)
-	case "dst":
+	case "weight":
+		n, e := strconv.ParseUint(v, 10, 8)
+		return e == nil && n > 0
+	case "metric":
+		_, err = strconv.ParseUint(v, 10, 8)
+	case "mtu", "queues":
+		n, e := strconv.ParseUint(v, 10, 31)
+		return e == nil && n > 0
+	case "vlan":
+		n, e := strconv.Atoi(v)
+		return e == nil && n >= 1 && n <= 4094
+	case "type":
+		return slices.Contains([]string{"tap", "tun", "packet"}, v)
+	case "dst", "via":
 		_, err = netip.ParseAddr(v)
-	case "mac":
+	case "mac", "lladdr":
 		_, err = frame.ParseMAC(v)
 	case "every":
 		n, e := strconv.Atoi(v)

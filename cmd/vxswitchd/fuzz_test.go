@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,11 @@ func FuzzRequest(f *testing.F) {
 		{"POST", "/v1/fdb", "", `{"op":"del","vni":10,"mac":"` + zero + `","dst":"127.0.0.3"}`},
 		{"POST", "/v1/fdb", "", `{"op":"replace","vni":10,"mac":"02:00:00:00:00:02","dev":"vx"}`},
 		{"POST", "/v1/fdb", "", `{"op":"del","vni":10,"mac":"02:00:00:00:00:01"}`}, {"POST", "/v1/reload", "", ""},
+		{"POST", "/v1/neigh", "", `{"op":"replace","vni":10,"ip":"10.0.10.7","mac":"02:00:00:00:00:01","dst":"127.0.0.3"}`},
+		{"POST", "/v1/neigh", "", `{"op":"del","vni":10,"ip":"10.0.10.7"}`},
+		{"POST", "/v1/route", "", `{"op":"append","prefix":"10.9.0.0/16","via":"10.0.10.2","weight":3,"metric":1}`},
+		{"POST", "/v1/route", "", `{"op":"del","prefix":"10.9.0.0/16","metric":1}`},
+		{"POST", "/v1/port", "dry-run", `{"op":"add","name":"tap1","mtu":1400,"vni":20,"vlan":5}`},
 	} {
 		f.Add(x.method, x.path, x.query, x.body)
 	}
@@ -54,15 +60,19 @@ func FuzzRequest(f *testing.F) {
 			}).WithContext(ctx))
 			return w
 		}
-		table := func() string {
-			w := ask("GET", &url.URL{Path: "/v1/fdb"}, "")
-			for w.Code == http.StatusServiceUnavailable { // read too often
-				time.Sleep(time.Millisecond)
-				w = ask("GET", &url.URL{Path: "/v1/fdb"}, "")
+		changes := []string{"/v1/fdb", "/v1/neigh", "/v1/route"}
+		table := func() (all string) {
+			for _, path := range changes {
+				w := ask("GET", &url.URL{Path: path}, "")
+				for w.Code == http.StatusServiceUnavailable { // read too often
+					time.Sleep(time.Millisecond)
+					w = ask("GET", &url.URL{Path: path}, "")
+				}
+				all += w.Body.String()
 			}
-			return w.Body.String()
+			return all
 		}
-		change := method == "POST" && path == "/v1/fdb"
+		change := method == "POST" && slices.Contains(changes, path)
 		before := ""
 		if change {
 			before = table()

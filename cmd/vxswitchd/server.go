@@ -82,6 +82,9 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 		handle(http.MethodGet, path, s.streaming(f))
 	}
 	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
+	handle(http.MethodPost, "/v1/neigh", s.plain(s.postNeigh))
+	handle(http.MethodPost, "/v1/route", s.plain(s.postRoute))
+	handle(http.MethodPost, "/v1/port", s.plain(s.postPort))
 	handle(http.MethodPut, "/v1/config", s.plain(s.putConfig))
 	const part = "/v1/config/{list}/{name}"
 	handle(http.MethodGet, part, s.table(s.getPart))

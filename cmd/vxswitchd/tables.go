@@ -168,8 +168,10 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if v, ok := q["vrf"]; ok && !slices.ContainsFunc(s.n.Config().VRFs, func(x node.VRF) bool { return x.Name == v }) {
-		return wrong(http.StatusNotFound, "vrf %q: no such VRF", v)
+	if q["vrf"] != "" {
+		if _, err := s.vrf(q["vrf"]); err != nil {
+			return err
+		}
 	}
 	routes := []api.Route{}
 	for _, g := range s.n.Config().Segments {

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// neigh shows or changes IP addresses and their MACs.
+func (s *session) neigh(ctx context.Context, w *words) error {
+	op, err := w.op([]string{"vni"}, api.Add, api.Replace, api.Del)
+	if err != nil {
+		return err
+	}
+	if op == "show" {
+		return s.show(ctx, w, neighTable, "vni")
+	}
+	ip, err := netip.ParseAddr(w.next())
+	if err != nil {
+		return w.wrong("%s: requires the address of a host such as 192.168.7.2", op)
+	}
+	c := api.NeighbourChange{Op: op, IP: ip.String(), Router: w.flag("router")}
+	keys, err := w.keys("lladdr", "dst", "dev", "vni", "tunnel")
+	if err != nil {
+		return err
+	}
+	c.MAC, c.Dst, c.Dev, c.Tunnel = keys["lladdr"], keys["dst"], keys["dev"], keys["tunnel"]
+	vni := vniOf(keys)
+	switch where := c.MAC != "" || c.Dst != "" || c.Dev != "" || c.Tunnel != "" || c.Router; {
+	case vni == nil:
+		return w.wrong("%s: requires vni, %s", op, values["vni"])
+	case op == api.Del && where:
+		return w.wrong("del: takes only vni")
+	case op != api.Del && c.MAC == "":
+		return w.wrong("%s: requires lladdr, %s", op, values["lladdr"])
+	case c.Dst != "" && c.Dev != "":
+		return w.wrong("%s: takes either dst or dev", op)
+	case c.Tunnel != "" && c.Dst == "":
+		return w.wrong("%s: tunnel requires dst ADDR", op)
+	}
+	c.VNI = *vni
+	return s.post(ctx, "/v1/neigh", c)
+}
+
+// route shows or changes routes.
+func (s *session) route(ctx context.Context, w *words) error {
+	op, err := w.op([]string{"vrf"}, api.Add, api.Append, api.Replace, api.Del)
+	if err != nil {
+		return err
+	}
+	if op == "show" {
+		return s.show(ctx, w, routeTable, "vrf")
+	}
+	c := api.RouteChange{Op: op, Blackhole: w.verb("blackhole") != ""}
+	prefix := w.next()
+	keys, err := w.keys("via", "vni", "lladdr", "dst", "tunnel", "weight", "metric", "vrf")
+	if err != nil {
+		return err
+	}
+	c.Via, c.VNI, c.MAC, c.Dst, c.Tunnel, c.VRF = keys["via"], vniOf(keys), keys["lladdr"], keys["dst"], keys["tunnel"], keys["vrf"]
+	c.Weight, c.Metric = uint8(number(keys["weight"])), uint8(number(keys["metric"]))
+	if c.Prefix, err = prefixOf(prefix, c.Via+c.Dst); err != nil {
+		return w.wrong("%s: requires a prefix such as 10.0.0.0/8, or default", op)
+	}
+	switch hop := c.Via != "" || c.VNI != nil || c.MAC != "" || c.Dst != ""; {
+	case op != api.Del && !hop && !c.Blackhole:
+		return w.wrong("%s: requires via ADDR, vni N, or blackhole before the prefix", op)
+	case hop && c.Blackhole:
+		return w.wrong("%s: takes either a next hop or blackhole", op)
+	}
+	return s.post(ctx, "/v1/route", c)
+}
+
+// prefixOf reads a prefix in the words of ip route: an address is a prefix of one host, and the default route is that of the
+// family of its next hop.
+func prefixOf(word, hop string) (string, error) {
+	if word == "default" {
+		if a, err := netip.ParseAddr(hop); err == nil && a.Is6() {
+			return "::/0", nil
+		}
+		return "0.0.0.0/0", nil
+	}
+	if a, err := netip.ParseAddr(word); err == nil {
+		return netip.PrefixFrom(a, a.BitLen()).String(), nil
+	}
+	p, err := netip.ParsePrefix(word)
+	return p.String(), err
+}
+
+// port shows ports, or adds or deletes one.
+func (s *session) port(ctx context.Context, w *words) error {
+	op, err := w.op(nil, api.Add, api.Del)
+	if err != nil {
+		return err
+	}
+	if op == "show" {
+		return s.show(ctx, w, portTable)
+	}
+	c := api.PortChange{Op: op, Name: w.next()}
+	if c.Name == "" {
+		return w.wrong("%s: requires %s", op, values["dev"])
+	}
+	var allowed []string
+	if op == api.Add {
+		allowed = []string{"type", "mtu", "queues", "vni", "vlan"}
+	}
+	keys, err := w.keys(allowed...)
+	if err != nil {
+		return err
+	}
+	c.Type, c.VNI = keys["type"], vniOf(keys)
+	c.MTU, c.Queues, c.VLAN = number(keys["mtu"]), number(keys["queues"]), number(keys["vlan"])
+	if c.VLAN != 0 && c.VNI == nil {
+		return w.wrong("add: vlan requires vni")
+	}
+	return s.post(ctx, "/v1/port", c)
+}
+
+// vniOf returns the VNI of keys, nil if there is none.
+func vniOf(keys map[string]string) *frame.VNI {
+	if keys["vni"] == "" {
+		return nil
+	}
+	vni := frame.VNI(number(keys["vni"]))
+	return &vni
+}
+
+// number returns a number that keys has checked; that of "" is 0.
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// post makes a change. Like bridge and ip, it prints nothing.
+func (s *session) post(ctx context.Context, path string, body any) error {
+	text, err := s.Do(ctx, http.MethodPost, path, nil, body)
+	if err == nil && s.json {
+		_, err = s.out.Write(text)
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A step is a change, and what is in its error.
+type step[T any] struct {
+	change T
+	want   string
+}
+
+// takes makes changes, and sees which are refused, and why.
+func takes[T any](t *testing.T, do func(T) error, steps []step[T]) {
+	t.Helper()
+	for _, x := range steps {
+		err := do(x.change)
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
+			t.Errorf("%+v: %v, want %q", x.change, err, x.want)
+		}
+	}
+}
+
+const two, three = "127.0.0.2", "127.0.0.3"
+
+// Neighbours behave as those of ip neigh.
+func TestChangeNeighbours(t *testing.T) {
+	r := begin(t, basic(t))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	mac := func(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
+	table := func() (list []string) {
+		all, err := c.Neighbours(ctx, nil)
+		must(t, err)
+		for _, x := range all {
+			list = append(list, x.IP+" "+strings.TrimPrefix(x.MAC, "02:00:00:00:00:")+" "+x.Proto)
+		}
+		slices.Sort(list)
+		return append(list, r.macs()...)
+	}
+	want := func(want ...string) {
+		t.Helper()
+		if got := table(); !slices.Equal(got, want) {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+	}
+	do := func(x api.NeighbourChange) error { return c.ChangeNeighbour(ctx, x) }
+	type n = api.NeighbourChange
+	takes(t, do, []step[n]{
+		{n{Op: "append", VNI: 10, IP: "10.0.10.2"}, `op "append": must be add, replace or del`},
+		{n{Op: "add", VNI: 10, IP: "224.0.0.1", MAC: mac(2), Dst: two}, `ip "224.0.0.1": must be the address of one host`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: "01:00:00:00:00:02", Dst: two}, "must be the MAC of one host"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dst: "239.0.0.1"}, `dst "239.0.0.1": must be the address of one host`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dst: two, Dev: "x"}, "takes either dst or dev"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dev: "x", Tunnel: "vx"}, "tunnel: requires dst"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dst: two, Router: true}, "router: requires an IPv6 address"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2)}, "dst or dev is required"},
+		{n{Op: "add", VNI: 30, IP: "10.0.10.2", MAC: mac(2), Dst: two}, "vni 30: no such segment"},
+		{n{Op: "add", VNI: 20, IP: "10.0.10.2", MAC: mac(2), Dst: two}, "vni 20: has no neighbours"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dev: "tap9"}, `port "tap9": no such port`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dst: two, Tunnel: "vy"}, `tunnel "vy": vni 10 has no such tunnel`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.9", MAC: mac(2), Dst: two}, "already has an entry"},
+		{n{Op: "replace", VNI: 10, IP: "10.0.10.9", MAC: mac(2), Dst: two}, "is from the file"},
+		{n{Op: "del", VNI: 10, IP: "10.0.10.9"}, "is from the file"},
+		{n{Op: "del", VNI: 10, IP: "10.0.10.2"}, "has no entry"},
+		{n{Op: "del", VNI: 10, IP: "10.0.10.2", MAC: mac(2)}, "del: takes only vni and ip"},
+		{n{Op: "add", VNI: 10, IP: "::ffff:10.0.10.2", MAC: mac(2), Dst: two}, ""},
+		{n{Op: "add", VNI: 10, IP: "fd00::2", MAC: mac(2), Router: true}, ""},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.3", MAC: mac(2), Dst: three}, "is elsewhere"},
+		{n{Op: "replace", VNI: 10, IP: "10.0.10.2", MAC: mac(3), Dev: "tap9"}, `port "tap9": no such port`},
+	})
+	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.2 control", "09 127.0.0.2 static")
+
+	// The MAC moves with its neighbours, and stays while it has one.
+	must(t, c.Change(ctx, api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dst: three}))
+	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
+	takes(t, func(x api.Change) error { return c.Change(ctx, x) }, []step[api.Change]{
+		{api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dev: "tap9"}, `port "tap9": no such port`},
+		{api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}, "has the neighbour 10.0.10.2 in vni 10: delete that"},
+	})
+	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
+	takes(t, do, []step[n]{
+		{n{Op: "replace", VNI: 10, IP: "10.0.10.2", MAC: mac(3), Dst: two}, ""},
+		{n{Op: "del", VNI: 10, IP: "fd00::2"}, ""},
+	})
+	want("10.0.10.2 03 vxsctl", "10.0.10.9 09 config", "02 127.0.0.3 control", "03 127.0.0.2 control", "09 127.0.0.2 static")
+	must(t, c.Change(ctx, api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}))
+	must(t, do(n{Op: "del", VNI: 10, IP: "10.0.10.2"}))
+	want("10.0.10.9 09 config", "09 127.0.0.2 static")
+}
+
+// Routes behave as those of ip route.
+func TestChangeRoutes(t *testing.T) {
+	r := begin(t, strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "tunnel": "vx", "gateway": {"vrf": "red", "mac": "02:00:00:00:ff:20"}}`, 1))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	do := func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }
+	table := func() (list []string) {
+		all, err := c.Routes(ctx, api.Query{"vrf": "red"})
+		must(t, err)
+		for _, x := range all {
+			if x.Proto == owner {
+				list = append(list, x.Prefix+" "+x.Kind+" "+strings.Join(x.Via, ", "))
+			}
+		}
+		return list
+	}
+	want := func(want ...string) {
+		t.Helper()
+		got := regexp.MustCompile(`(127\.0\.0\.\d):\d+`).ReplaceAllString(strings.Join(table(), "; "), "$1")
+		if got != strings.Join(want, "; ") {
+			t.Errorf("%s\nwant %s", got, strings.Join(want, "; "))
+		}
+	}
+	type x = api.RouteChange
+	vni, gone, router := frame.VNI(20), frame.VNI(30), "02:00:00:00:00:22"
+	takes(t, do, []step[x]{
+		{x{Op: "set", Prefix: "10.9.0.0/16"}, `op "set": must be add, append, replace or del`},
+		{x{Op: "add", Prefix: "10.9.0.1/16", Via: "10.0.10.2"}, "must have no host bits, as in 10.9.0.0/16"},
+		{x{Op: "add", Prefix: "10.9.0.0", Via: "10.0.10.2"}, `prefix "10.9.0.0": must be a prefix such as 10.0.0.0/8`},
+		{x{Op: "add", Prefix: "10.9.0.0/16"}, "add: requires a next hop or blackhole"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", Blackhole: true}, "takes either a next hop or blackhole"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", MAC: router, Dst: two}, "via: not allowed with mac or dst"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, VNI: &vni}, "mac: requires dst"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: two}, "dst: requires vni"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", Tunnel: "vx"}, "tunnel: requires dst"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true, Weight: 2}, "weight: requires a next hop"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.20.2"}, "via 10.0.20.2: is in no prefix of a gateway of vrf red: vni is required"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.20.2", VRF: "blue"}, `vrf "blue": no such VRF`},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "224.0.0.1"}, "must be the address of one host"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", VNI: &gone}, "vni 30: no such segment"},
+		{x{Op: "add", Prefix: "fd09::/64", Via: "10.0.10.2"}, "via"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "IP or MAC is required"},
+		{x{Op: "add", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
+		{x{Op: "append", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
+		{x{Op: "replace", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
+		{x{Op: "del", Prefix: "10.1.0.0/16"}, "is from the file"},
+		{x{Op: "del", Prefix: "10.9.0.0/16"}, "there is no route to 10.9.0.0/16 in vrf red with metric 0"},
+	})
+	want()
+	takes(t, do, []step[x]{
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", Weight: 2}, ""},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.3"}, "use append or replace"},
+		{x{Op: "append", Prefix: "10.9.0.0/16", Via: "10.0.10.2"}, "already has the next hop via vni 10 ip 10.0.10.2"},
+		{x{Op: "append", Prefix: "10.9.0.0/16", MAC: router, Dst: two, VNI: &vni}, ""},
+		{x{Op: "append", Prefix: "10.8.0.0/16", Blackhole: true}, ""},
+		{x{Op: "replace", Prefix: "10.9.0.0/16", MAC: router, Dst: "239.0.0.1", VNI: &vni}, "dst"},
+		{x{Op: "replace", Prefix: "10.9.0.0/16", Via: "10.0.99.9", VNI: &vni}, ""},
+		{x{Op: "replace", Prefix: "10.9.0.0/16", Via: "10.0.10.2", Weight: 2}, ""},
+		{x{Op: "append", Prefix: "10.9.0.0/16", MAC: router, Dst: two, VNI: &vni}, ""},
+		{x{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true, Metric: 9}, ""},
+		{x{Op: "add", Prefix: "10.1.0.0/16", Via: "10.0.10.7", Metric: 9}, ""}, // waits behind that of the file
+		{x{Op: "del", Prefix: "10.9.0.0/16", Via: "10.0.10.3"}, "has no next hop via vni 10 ip 10.0.10.3"},
+	})
+	want("10.8.0.0/16 blackhole ", "10.9.0.0/16 via vni 10 via 10.0.10.2 weight 2, vni 20 mac 02:00:00:00:00:22 peer 127.0.0.2")
+	takes(t, do, []step[x]{{x{Op: "del", Prefix: "10.9.0.0/16", Via: "10.0.10.2"}, ""}})
+	want("10.8.0.0/16 blackhole ", "10.9.0.0/16 via vni 20 mac 02:00:00:00:00:22 peer 127.0.0.2")
+	takes(t, do, []step[x]{{x{Op: "del", Prefix: "10.9.0.0/16"}, ""}})
+	want("10.8.0.0/16 blackhole ", "10.9.0.0/16 blackhole ")
+	takes(t, do, []step[x]{
+		{x{Op: "del", Prefix: "10.9.0.0/16", Metric: 9}, ""}, {x{Op: "del", Prefix: "10.8.0.0/16", Blackhole: true}, ""}, {x{Op: "del", Prefix: "10.1.0.0/16", Metric: 9}, ""},
+	})
+	want()
+}
+
+// Of several VRFs, a route names one.
+func TestChangeRouteVRFs(t *testing.T) {
+	r := begin(t, `{"vrfs": [{"name": "red"}, {"name": "blue"}], "control": {"socket": "SOCKET"}}`)
+	c, ctx := api.NewClient(r.socket), t.Context()
+	takes(t, func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }, []step[api.RouteChange]{
+		{api.RouteChange{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true}, "vrf: required, one of blue, red"},
+		{api.RouteChange{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true, VRF: "blue"}, ""},
+		{api.RouteChange{Op: "del", Prefix: "10.9.0.0/16", VRF: "red"}, "there is no route"},
+		{api.RouteChange{Op: "del", Prefix: "10.9.0.0/16", VRF: "blue"}, ""},
+	})
+}
+
+// Ports are added and deleted with their places in segments. TestSession does it with devices.
+func TestChangePorts(t *testing.T) {
+	r := begin(t, strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "members": []}`, 1))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	vni, gone := frame.VNI(20), frame.VNI(30)
+	before, err := c.Config(ctx)
+	must(t, err)
+	type x = api.PortChange
+	takes(t, func(x api.PortChange) error {
+		_, err := c.ChangePort(ctx, x, true)
+		return err
+	}, []step[x]{
+		{x{Op: "set", Name: "tap1"}, `op "set": must be add or del`},
+		{x{Op: "add"}, `ports[0].name: required`},
+		{x{Op: "add", Name: "tap1", Type: "veth"}, `type "veth": must be tap, tun or packet`},
+		{x{Op: "add", Name: "tap1", Type: "own"}, `type "own": must be tap, tun or packet`},
+		{x{Op: "add", Name: "tap1", MTU: 14}, "mtu: 14: must be"},
+		{x{Op: "add", Name: "tap1", VLAN: 5}, "vlan: requires vni"},
+		{x{Op: "add", Name: "tap1", VNI: &gone}, "vni 30: no such segment"},
+		{x{Op: "add", Name: "tap1", VNI: &vni, VLAN: 4095}, "members[0].vlan: 4095: must be"},
+		{x{Op: "del", Name: "tap1"}, `ports: there is no "tap1"`},
+		{x{Op: "del", Name: "tap1", MTU: 1400}, "del: takes only name"},
+	})
+	done, err := c.ChangePort(ctx, x{Op: "add", Name: "tap1", MTU: 1400, Queues: 2, VNI: &vni, VLAN: 5}, true)
+	must(t, err)
+	if got := fmt.Sprint(len(done.Differences), done.Applied, " ", done.Differences[0].Path, " ", string(done.Differences[0].New), " ", string(done.Differences[1].New)); got !=
+		`2 false ports [{"mtu":1400,"name":"tap1","noOffload":false,"queues":2,"type":"tap"}] {"port":"tap1","vlan":5}` {
+		t.Errorf("%s", got)
+	}
+	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+		t.Errorf("a dry run changed\n%s\nto\n%s, %v", before, after, err)
+	}
+}

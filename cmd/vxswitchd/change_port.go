@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// postPort adds a port to the configuration or deletes it, with its place in segments.
+func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
+	return s.setConfig(w, r, func(text []byte) (edit, error) {
+		x, err := decodeChange[api.PortChange](bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		if err := checkOp(x.Op, api.Add, api.Del); err != nil {
+			return nil, err
+		}
+		return func(old *node.Config) (*node.Config, error) {
+			c := *old
+			c.Ports, c.Segments = slices.Clone(c.Ports), slices.Clone(c.Segments)
+			change := addPort
+			if x.Op == api.Del {
+				change = deletePort
+			}
+			if err := change(&c, x); err != nil {
+				return nil, err
+			}
+			return &c, c.Check()
+		}, nil
+	})
+}
+
+func addPort(c *node.Config, x api.PortChange) error {
+	if slices.ContainsFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }) {
+		return wrong(http.StatusConflict, "ports: there is a %q", x.Name)
+	}
+	p := node.Port{Name: x.Name}
+	p.MTU, p.Queues = x.MTU, x.Queues
+	if x.Type != "" {
+		if err := p.Type.UnmarshalText([]byte(x.Type)); err != nil || p.Type == node.PortOwn {
+			return wrong(http.StatusBadRequest, "type %q: must be tap, tun or packet", x.Type)
+		}
+	}
+	c.Ports = append(c.Ports, p)
+	if x.VNI == nil {
+		if x.VLAN != 0 {
+			return wrong(http.StatusBadRequest, "vlan: requires vni")
+		}
+		return nil
+	}
+	at := slices.IndexFunc(c.Segments, func(s node.Segment) bool { return s.VNI == *x.VNI })
+	if at < 0 {
+		return wrong(http.StatusNotFound, "vni %d: no such segment", *x.VNI)
+	}
+	members := slices.Clone(c.Segments[at].Members)
+	c.Segments[at].Members = append(members, node.Member{Port: x.Name, VLAN: x.VLAN})
+	return nil
+}
+
+func deletePort(c *node.Config, x api.PortChange) error {
+	if x != (api.PortChange{Op: x.Op, Name: x.Name}) {
+		return wrong(http.StatusBadRequest, "del: takes only name")
+	}
+	ports := len(c.Ports)
+	if c.Ports = slices.DeleteFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }); len(c.Ports) == ports {
+		return wrong(http.StatusNotFound, "ports: there is no %q", x.Name)
+	}
+	for i := range c.Segments {
+		g := &c.Segments[i]
+		g.Members = slices.DeleteFunc(slices.Clone(g.Members), func(m node.Member) bool { return m.Port == x.Name })
+	}
+	return nil
+}
