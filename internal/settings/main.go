@@ -1,5 +1,5 @@
-// Settings writes docs/settings.md, the keys of a file of package node, from the comments of their fields. Run it
-// with "go generate ./node".
+// Settings writes docs/settings.md, the keys of a file of package node, and cmd/vxswitchd/schema.json, its JSON schema, from the
+// comments of their fields. Run it with "go generate ./node".
 package main
 
 import (
@@ -23,15 +23,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: settings ROOT-OF-THE-REPOSITORY")
 		os.Exit(2)
 	}
-	text, err := page(os.Args[1])
-	if err == nil {
-		err = os.WriteFile(filepath.Join(os.Args[1], "docs", "settings.md"), text, 0o644)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "settings:", err)
-		os.Exit(1)
+	for name, of := range written {
+		text, err := of(os.Args[1])
+		if err == nil {
+			err = os.WriteFile(filepath.Join(os.Args[1], filepath.FromSlash(name)), text, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "settings:", err)
+			os.Exit(1)
+		}
 	}
 }
+
+// written has the files, and what makes them.
+var written = map[string]func(root string) ([]byte, error){"docs/settings.md": page, "cmd/vxswitchd/schema.json": schemaOf}
 
 const head = `# Settings
 
@@ -76,10 +81,15 @@ type writer struct {
 	in    map[reflect.Type][]reflect.Type // what they are in
 }
 
-// page returns the page, of the repository at root.
-func page(root string) ([]byte, error) {
+func newWriter(root string) *writer {
 	w := &writer{source: newSource(root), paths: map[reflect.Type][]string{}, in: map[reflect.Type][]reflect.Type{}}
 	w.find(reflect.TypeFor[node.Config](), "")
+	return w
+}
+
+// page returns the page, of the repository at root.
+func page(root string) ([]byte, error) {
+	w := newWriter(root)
 	var b strings.Builder
 	b.WriteString(head)
 	for i, t := range w.order {

@@ -12,23 +12,25 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// The page is what the source says.
-func TestPage(t *testing.T) {
-	want, err := page("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-		i := 0
-		for i < len(a)-1 && i < len(b)-1 && a[i] == b[i] {
-			i++
+// The files are what the source says.
+func TestWritten(t *testing.T) {
+	for name, of := range written {
+		want, err := of("../..")
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Errorf("docs/settings.md:%d: run go generate ./node\n have %s\n want %s", i+1, a[i], b[i])
+		got, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+			i := 0
+			for i < len(a)-1 && i < len(b)-1 && a[i] == b[i] {
+				i++
+			}
+			t.Errorf("%s:%d: run go generate ./node\n have %s\n want %s", name, i+1, a[i], b[i])
+		}
 	}
 }
 

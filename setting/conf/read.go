@@ -15,7 +15,7 @@ import (
 )
 
 // Read fills to, a pointer to a struct, from a file and reports unknown and duplicate keys and values of the wrong
-// type; the rest is filled in until the Report is full. renamed has the advice for keys of earlier versions. The
+// type; the rest is filled in until the Report is full. A "$schema" at the top, for editors, is ignored. renamed has the advice for keys of earlier versions. The
 // error is of type [setting.Errors] if the text is not JSON. The Report uses the text, which must not change.
 func Read(text []byte, to any, renamed map[string]string) (*Report, error) {
 	plain, root, err := parse(text)
@@ -230,6 +230,8 @@ func (r *Report) object(n *node, key string, to reflect.Value) {
 		case known:
 			seen[i] = true
 			r.fill(v, in, to.FieldByIndex(s.fields[i].Index), s.fields[i].never())
+		case name == "$schema" && n == r.root: // for editors
+			r.is(v, in, '"')
 		case r.renamed[name] != "":
 			r.note(at, &setting.Error{Path: in, Text: r.renamed[name]})
 		default:
