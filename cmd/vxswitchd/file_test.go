@@ -27,6 +27,7 @@ func TestCommandLine(t *testing.T) {
 		{"-config x -metrics localhost:9470", 2, "vxswitchd: -metrics \"localhost:9470\": must be an address and a TCP port such as 127.0.0.1:9470, or a port such as :9470 for this host alone\n"},
 		{"-h", 0, ""},
 		{"-version", 0, ""},
+		{"-schema", 0, ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr); code != c.code || stderr.String() != c.want {

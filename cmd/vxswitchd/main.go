@@ -38,6 +38,7 @@ Run a VTEP node from a JSON file.
   -check          print errors in the file, or the effective settings, and exit
   -metrics ADDR   serve /metrics for Prometheus and /healthz over HTTP, such as on :9470;
                   without a host, on this host's loopback address alone
+  -schema         print the JSON schema of the file, for editors, and exit
   -version        print the version and exit
 
 SIGHUP reads the file again, SIGUSR1 prints statistics, SIGINT and SIGTERM stop the program.
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	file := fs.String("config", "", "")
 	check := fs.Bool("check", false, "")
 	metrics := fs.String("metrics", "", "")
+	print := fs.Bool("schema", false, "")
 	show := fs.Bool("version", false, "")
 	err := fs.Parse(args)
 	switch {
@@ -60,6 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case err == nil && *show:
 		fmt.Fprintln(stdout, version.Of("vxswitchd"))
+		return 0
+	case err == nil && *print:
+		stdout.Write(schema)
 		return 0
 	case err == nil && *file == "":
 		err = errors.New("flag -config is required")

@@ -146,6 +146,23 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
+// A file names its schema at the top, for editors, and nowhere else.
+func TestSchemaKey(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"$schema": "x.json"}`: "",
+		`{"$schema": 5}`:        `1:13: ["$schema"]: 5: must be a string`,
+		`{"networks": [{"vni": 1, "$schema": "x.json"}]}`: "unknown key",
+	} {
+		r, err := conf.Read([]byte(text), new(config), nil)
+		if err == nil {
+			err = r.Err()
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // What the packages say of a part is at the key of its field, and at the nearest that is in the file.
 func TestKey(t *testing.T) {
 	of := reflect.TypeFor[config]()
