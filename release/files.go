@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,8 +60,6 @@ func (b *built) files(source string) (list []file, err error) {
 	})
 	pages := func(src, base string) {
 		switch ext := path.Ext(base); ext {
-		case ".1", ".5", ".7", ".8":
-			add(src, "man/"+base, "/usr/share/man/man"+ext[1:]+"/"+base)
 		case ".bash":
 			add(src, "completion/"+base, "/usr/share/bash-completion/completions/"+strings.TrimSuffix(base, ext))
 		case ".zsh":
@@ -71,6 +70,13 @@ func (b *built) files(source string) (list []file, err error) {
 	}
 	walk("cmd", pages)
 	walk("docs", pages)
+	if err != nil {
+		return nil, err
+	}
+	mans, err := manuals(source)
+	for _, base := range slices.Sorted(maps.Keys(mans)) {
+		list = append(list, file{name: "man/" + base, deb: "/usr/share/man/man" + path.Ext(base)[1:] + "/" + base, mode: 0o644, data: mans[base]})
+	}
 	if err != nil {
 		return nil, err
 	}

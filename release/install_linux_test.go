@@ -174,6 +174,7 @@ cp /etc/vxswitch/vxswitchd.json mine
 dpkg -i vxswitch_*_"$(dpkg --print-architecture)".deb
 cmp mine /etc/vxswitch/vxswitchd.json
 [ -z "$(dpkg --verify vxswitch | grep -v /etc/vxswitch/)" ]
+zcat /usr/share/man/man8/vxsctl.8.gz /usr/share/man/man8/vxswitchd.8.gz /usr/share/man/man5/vxswitchd.json.5.gz | grep -c '^.TH ' | grep -x 3
 dpkg --remove vxswitch
 cmp mine /etc/vxswitch/vxswitchd.json
 dpkg --purge vxswitch

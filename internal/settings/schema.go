@@ -42,7 +42,9 @@ func schemaOf(root string) ([]byte, error) {
 	w := newWriter(root)
 	defs := schema{}
 	for _, t := range w.order[1:] {
-		defs[w.anchor(t)[1:]] = w.object(t)
+		o := w.object(t)
+		o["title"] = strings.Trim(w.title(t), "`")
+		defs[w.anchor(t)[1:]] = o
 	}
 	file := w.object(w.order[0])
 	file["properties"].(schema)["$schema"] = schema{"type": "string", "description": "This schema, for editors; the node ignores it."}
