@@ -175,6 +175,7 @@ dpkg -i vxswitch_*_"$(dpkg --print-architecture)".deb
 cmp mine /etc/vxswitch/vxswitchd.json
 [ -z "$(dpkg --verify vxswitch | grep -v /etc/vxswitch/)" ]
 zcat /usr/share/man/man8/vxsctl.8.gz /usr/share/man/man8/vxswitchd.8.gz /usr/share/man/man5/vxswitchd.json.5.gz | grep -c '^.TH ' | grep -x 3
+[ -s /usr/share/bash-completion/completions/vxsctl ] && [ -s /usr/share/zsh/vendor-completions/_vxsctl ] && [ -s /usr/share/fish/vendor_completions.d/vxsctl.fish ]
 dpkg --remove vxswitch
 cmp mine /etc/vxswitch/vxswitchd.json
 dpkg --purge vxswitch

@@ -79,6 +79,10 @@ func (s *session) capture(ctx context.Context, w *words) error {
 
 // captured reads the command line: the place, flags, and the filter. As for tcpdump, flags may stand anywhere before "--".
 func (w *words) captured() (q api.Query, file string, err error) {
+	if w.to != nil {
+		w.offerCapture()
+		return nil, "", errOffered
+	}
 	q, file = api.Query{}, "-"
 	var filter []string
 	flags := map[string]string{"-w": "", "-c": "count", "-s": "snaplen"}
@@ -123,6 +127,19 @@ func (w *words) captured() (q api.Query, file string, err error) {
 		return nil, "", w.wrong(`unexpected "-": without -w FILE, packets go to standard output`)
 	}
 	return q, file, nil
+}
+
+// offerCapture offers what may come next: a filter is the user's.
+func (w *words) offerCapture() {
+	before := w.rest[:len(w.rest)-1]
+	if n := len(before); n > 0 && values["capture "+before[n-1]] != "" {
+		w.to.value(before[n-1])
+		return
+	}
+	w.to.add("-w", "-c", "-s")
+	if len(before) == 0 {
+		w.to.add("port", "tunnel", "vni")
+	}
 }
 
 // place says where packets are captured.

@@ -17,7 +17,7 @@ func (s *session) neigh(ctx context.Context, w *words) error {
 		return err
 	}
 	if op == "show" {
-		return s.show(ctx, w, neighTable, "vni")
+		return s.list(ctx, w, neighTable, "vni")
 	}
 	ip, err := netip.ParseAddr(w.next())
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *session) route(ctx context.Context, w *words) error {
 		return err
 	}
 	if op == "show" {
-		return s.show(ctx, w, routeTable, "vrf")
+		return s.list(ctx, w, routeTable, "vrf")
 	}
 	c := api.RouteChange{Op: op, Blackhole: w.verb("blackhole") != ""}
 	prefix := w.next()
@@ -98,7 +98,10 @@ func (s *session) port(ctx context.Context, w *words) error {
 		return err
 	}
 	if op == "show" {
-		return s.show(ctx, w, portTable)
+		return s.list(ctx, w, portTable)
+	}
+	if w.last() && op == api.Del {
+		w.to.names("ports")
 	}
 	c := api.PortChange{Op: op, Name: w.next()}
 	if c.Name == "" {

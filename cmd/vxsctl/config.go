@@ -85,6 +85,10 @@ func (w *words) part() (string, error) {
 	case len(w.rest) == 0:
 		return "", w.wrong("%s: requires a name, of a segment its VNI", list)
 	}
+	if w.last() {
+		w.to.names(list)
+		return "", errOffered
+	}
 	name := w.rest[0]
 	w.rest = w.rest[1:]
 	return "/" + list + "/" + url.PathEscape(name), nil
@@ -92,6 +96,10 @@ func (w *words) part() (string, error) {
 
 // file reads the file that the last word names.
 func (s *session) file(w *words, verb string) (name string, text []byte, err error) {
+	if w.to != nil {
+		w.to.file = len(w.rest) == 1
+		return "", nil, errOffered
+	}
 	if len(w.rest) != 1 {
 		return "", nil, w.wrong("%s: requires one file name, or - for standard input", verb)
 	}

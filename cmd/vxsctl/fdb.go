@@ -13,7 +13,7 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 		return err
 	}
 	if op == "show" {
-		return s.show(ctx, w, fdbTable, "vni", "dev")
+		return s.list(ctx, w, fdbTable, "vni", "dev")
 	}
 	c := api.Change{Op: op, MAC: w.next()}
 	if !isMAC(c.MAC) {

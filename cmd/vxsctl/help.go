@@ -72,6 +72,9 @@ Watch, until interrupted:
   addresses and ports; the node runs it. Superframes are captured whole. At the end, the packets that were captured, that
   FILTER has taken, and that were dropped, since they were not read in time, are on standard error.
 
+Words as you type them, by the tab key:
+  completion bash|zsh|fish          print what the shell needs; for bash: source <(vxsctl completion bash)
+
 Examples:
   vxsctl fdb show vni 100
   vxsctl fdb append 00:00:00:00:00:00 dst 10.0.0.3 vni 100

@@ -42,27 +42,42 @@ type session struct {
 	notice io.Writer
 }
 
+// flags are the flags before a command.
+type flags struct {
+	*flag.FlagSet
+	socket        string
+	json, version bool
+}
+
+func newFlags() *flags {
+	f := &flags{FlagSet: flag.NewFlagSet("vxsctl", flag.ContinueOnError)}
+	f.SetOutput(io.Discard)
+	f.StringVar(&f.socket, "socket", cmp.Or(os.Getenv("VXSCTL_SOCKET"), api.DefaultSocket), "")
+	f.BoolVar(&f.json, "json", false, "")
+	f.BoolVar(&f.version, "version", false, "")
+	return f
+}
+
 // run is the program. It returns the exit status.
 func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("vxsctl", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	socket := fs.String("socket", cmp.Or(os.Getenv("VXSCTL_SOCKET"), api.DefaultSocket), "")
-	raw := fs.Bool("json", false, "")
-	show := fs.Bool("version", false, "")
-	err := fs.Parse(args)
+	if len(args) > 1 && args[0] == "complete" && args[1] == "--" {
+		return complete(ctx, args[2:], stdout)
+	}
+	f := newFlags()
+	err := f.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		io.WriteString(stdout, help)
 		return 0
 	}
-	if err == nil && *show {
+	if err == nil && f.version {
 		fmt.Fprintln(stdout, version.Of("vxsctl"))
 		return 0
 	}
 	if err != nil {
 		err = misused(fmt.Sprintf("%v; flags are -socket PATH, -json and -version", err))
 	} else {
-		s := &session{Client: api.NewClient(*socket), json: *raw, in: in, out: stdout, notice: stderr}
-		err = s.do(ctx, fs.Args())
+		s := &session{Client: api.NewClient(f.socket), json: f.json, in: in, out: stdout, notice: stderr}
+		err = s.do(ctx, f.Args())
 	}
 	var wrong misused
 	switch {
@@ -99,7 +114,10 @@ func (s *session) do(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return misused("a command is required, one of " + objects)
 	}
-	w := &words{object: args[0], rest: args[1:]}
+	return s.command(ctx, &words{object: args[0], rest: args[1:]})
+}
+
+func (s *session) command(ctx context.Context, w *words) error {
 	switch w.object {
 	case "help":
 		_, err := io.WriteString(s.out, help)
@@ -147,6 +165,8 @@ func (s *session) do(ctx context.Context, args []string) error {
 		return s.capture(ctx, w)
 	case "top":
 		return s.top(ctx, w)
+	case "completion":
+		return s.completion(w)
 	}
 	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
 }

@@ -20,9 +20,14 @@ import (
 // A table formats an answer as columns with a header.
 type table func(answer []byte) ([][]string, error)
 
-// show prints the answer to a request; without a table as JSON.
+// show is a command that only shows a table.
 func (s *session) show(ctx context.Context, w *words, t table, keys ...string) error {
 	w.verb("show")
+	return s.list(ctx, w, t, keys...)
+}
+
+// list prints the answer to a request as a table.
+func (s *session) list(ctx context.Context, w *words, t table, keys ...string) error {
 	q, err := w.keys(keys...)
 	if err != nil {
 		return err
@@ -31,7 +36,7 @@ func (s *session) show(ctx context.Context, w *words, t table, keys ...string) e
 	if err != nil {
 		return err
 	}
-	if s.json || t == nil {
+	if s.json {
 		_, err = s.out.Write(text)
 		return err
 	}

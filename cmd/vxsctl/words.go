@@ -13,7 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-const objects = "fdb, neigh, route, vtep, port, vni, drops, policy, flood, bfd, waiting, config, stats, reload, monitor, trace, capture, top, help"
+const objects = "fdb, neigh, route, vtep, port, vni, drops, policy, flood, bfd, waiting, config, stats, reload, monitor, trace, capture, top, completion, help"
 
 // misused is an error in the command line.
 type misused string
@@ -24,10 +24,16 @@ func (m misused) Error() string { return string(m) }
 type words struct {
 	object string
 	rest   []string
+
+	to *offers // what may come in place of the last word, if it is being written
 }
 
 // verb takes the next word if it is allowed.
 func (w *words) verb(allowed ...string) string {
+	if w.last() {
+		w.to.add(allowed...)
+		return ""
+	}
 	if len(w.rest) > 0 && slices.Contains(allowed, w.rest[0]) {
 		v := w.rest[0]
 		w.rest = w.rest[1:]
@@ -39,7 +45,11 @@ func (w *words) verb(allowed ...string) string {
 // op takes the operation of an object: show, which may be left out before its keys, or one of ops.
 func (w *words) op(keys []string, ops ...string) (string, error) {
 	ops = append([]string{"show"}, ops...)
-	op := w.verb(ops...)
+	last, op := w.last(), w.verb(ops...)
+	if last {
+		w.to.add(keys...)
+		return "", errOffered
+	}
 	if op == "" && len(w.rest) > 0 && !slices.Contains(keys, w.rest[0]) {
 		return "", w.wrong("%q: must be one of %s", w.rest[0], strings.Join(ops, ", "))
 	}
@@ -56,6 +66,9 @@ func (w *words) next() (word string) {
 
 // flag takes a key without a value, and reports whether it is there.
 func (w *words) flag(key string) bool {
+	if w.to != nil && len(w.rest)%2 == 1 {
+		w.to.add(key)
+	}
 	for i := 0; i < len(w.rest); i += 2 {
 		if w.rest[i] == key {
 			w.rest = slices.Concat(w.rest[:i], w.rest[i+1:])
@@ -69,12 +82,18 @@ func (w *words) flag(key string) bool {
 func (w *words) keys(allowed ...string) (map[string]string, error) {
 	m := map[string]string{}
 	for i := 0; i < len(w.rest); i += 2 {
-		k := w.rest[i]
+		k, last := w.rest[i], len(w.rest)-1
 		switch {
+		case w.to != nil && i == last:
+			w.to.add(slices.DeleteFunc(slices.Clone(allowed), func(k string) bool { return m[k] != "" })...)
+			return nil, errOffered
 		case len(allowed) == 0:
 			return nil, w.wrong("unexpected argument %q", k)
 		case !slices.Contains(allowed, k):
 			return nil, w.wrong("unexpected %q; allowed are %s", k, strings.Join(allowed, ", "))
+		case w.to != nil && i+1 == last:
+			w.to.value(k)
+			return nil, errOffered
 		case i+1 == len(w.rest):
 			return nil, w.wrong("%s: value is missing, must be %s", k, values[k])
 		case m[k] != "":
@@ -83,6 +102,9 @@ func (w *words) keys(allowed ...string) (map[string]string, error) {
 			return nil, w.wrong("%s %q: must be %s", k, w.rest[i+1], values[k])
 		}
 		m[k] = w.rest[i+1]
+	}
+	if w.to != nil {
+		return nil, errOffered
 	}
 	return m, nil
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+)
+
+// shells has what makes a shell ask vxsctl for words.
+//
+//go:embed completion
+var shells embed.FS
+
+// errOffered ends a command whose last word is being written.
+var errOffered = errors.New("words are offered")
+
+// asksFile is the exit status of "vxsctl complete" where the shell should offer files.
+const asksFile = 3
+
+// patience for a node that is asked for names while a user waits.
+const patience = 500 * time.Millisecond
+
+// offers are the words that may come in place of the last one. The parser of a command line collects them.
+type offers struct {
+	*session
+	ctx  context.Context
+	list []string
+	file bool
+}
+
+// last reports whether the next word is the one that is being written.
+func (w *words) last() bool { return w.to != nil && len(w.rest) == 1 }
+
+func (o *offers) add(list ...string) { o.list = append(o.list, list...) }
+
+// value offers the values of a key.
+func (o *offers) value(key string) {
+	switch key {
+	case "type":
+		o.add("tap", "tun", "packet")
+	case "proto":
+		o.add("config", "vxsctl")
+	case "vni":
+		o.names("segments")
+	case "vrf":
+		o.names("vrfs")
+	case "tunnel":
+		o.names("tunnels")
+	case "dev", "port", "dest":
+		o.names("ports")
+		o.names("tunnels")
+	case "-w":
+		o.file = true
+	}
+}
+
+// names offers the names of a list of the configuration, none if no node answers.
+func (o *offers) names(list string) {
+	ctx, cancel := context.WithTimeout(o.ctx, patience)
+	defer cancel()
+	text, err := o.Config(ctx)
+	if err != nil {
+		return
+	}
+	var all map[string]json.RawMessage
+	var named []struct {
+		Name string
+		VNI  *int
+	}
+	if json.Unmarshal(text, &all) != nil || json.Unmarshal(all[list], &named) != nil {
+		return
+	}
+	for _, x := range named {
+		if x.VNI != nil {
+			x.Name = fmt.Sprint(*x.VNI)
+		}
+		o.add(x.Name)
+	}
+}
+
+// complete prints the words that may come in place of the last one, a line each.
+func complete(ctx context.Context, args []string, out io.Writer) (status int) {
+	if len(args) == 0 {
+		return 0
+	}
+	f := newFlags()
+	rest, last := args, args[len(args)-1]
+	err := f.Parse(args[:len(args)-1])
+	rest = append(slices.Clone(f.Args()), last)
+	s := &session{Client: api.NewClient(f.socket), out: io.Discard, notice: io.Discard}
+	o := &offers{session: s, ctx: ctx}
+	switch {
+	case len(args) > 1 && strings.TrimLeft(args[len(args)-2], "-") == "socket" && len(rest) == 1:
+		return asksFile
+	case err != nil:
+		return 0
+	case len(rest) == 1 && strings.HasPrefix(last, "-"):
+		o.add("-socket", "-json", "-version", "-help")
+	case len(rest) == 1:
+		o.add(strings.Split(objects, ", ")...)
+	default:
+		s.command(ctx, &words{object: rest[0], rest: rest[1:], to: o})
+	}
+	slices.Sort(o.list)
+	for _, word := range slices.Compact(o.list) {
+		if strings.HasPrefix(word, last) && !strings.ContainsAny(word, "\n\r") {
+			fmt.Fprintln(out, word)
+		}
+	}
+	if o.file {
+		return asksFile
+	}
+	return 0
+}
+
+// completion prints what a shell needs.
+func (s *session) completion(w *words) error {
+	shell := w.verb("bash", "zsh", "fish")
+	if _, err := w.keys(); err != nil {
+		return err
+	}
+	if shell == "" {
+		return w.wrong("requires the name of a shell, bash, zsh or fish")
+	}
+	text, err := shells.ReadFile("completion/vxsctl." + shell)
+	if err == nil {
+		_, err = s.out.Write(text)
+	}
+	return err
+}
