@@ -102,12 +102,12 @@ func TestShells(t *testing.T) {
 			continue
 		}
 		for line, want := range map[string][]string{
-			"fdb ":                               {"add", "append", "del", "dev", "replace", "show", "vni"},
-			"fdb vni ":                           {"100", "7"},
-			"fdb add 02:00:00:00:00:01 dst 10.":  nil,
-			"fdb add 02:00:00:00:00:01 dev ":     append([]string{"tap0", "vx"}, shell.odd...),
-			"capture -w ":                        {"FILES"},
-			"fdb $(touch pwned) ":                nil,
+			"fdb ":                              {"add", "append", "del", "dev", "replace", "show", "vni"},
+			"fdb vni ":                          {"100", "7"},
+			"fdb add 02:00:00:00:00:01 dst 10.": nil,
+			"fdb add 02:00:00:00:00:01 dev ":    append([]string{"tap0", "vx"}, shell.odd...),
+			"capture -w ":                       {"FILES"},
+			"fdb $(touch pwned) ":               nil,
 			"neigh add fd00::1 lladdr 02:00:00:00:00:01 vn": {"vni"},
 		} {
 			if shell.name == "zsh" && strings.Contains(line, "$") {
