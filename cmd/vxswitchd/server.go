@@ -51,6 +51,7 @@ type server struct {
 	changes *gate
 	stream  *gate
 	rate    *rate
+	methods map[string][]string // by path
 
 	captures *gate
 
@@ -60,11 +61,11 @@ type server struct {
 
 func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, apply: apply, rate: newRate(),
+		n: n, reload: reload, apply: apply, rate: newRate(), methods: map[string][]string{},
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
+	methods := s.methods
 	handle := func(method, path string, h http.Handler) {
 		methods[path] = append(methods[path], method)
 		mux.Handle(method+" "+path, h)
