@@ -19,7 +19,7 @@ const named = `{"ports": [{"name": "tap0"}, {"name": "$(touch pwned)"}, {"name":
 // Words are those that the parser of a command takes, and names of the node.
 func TestComplete(t *testing.T) {
 	f := newFake(t)
-	f.answers["/v1/config"] = named
+	f.answer("/v1/config", named)
 	for _, c := range []struct {
 		words, want string
 		status      int
@@ -50,15 +50,12 @@ func TestComplete(t *testing.T) {
 		{"colour ", "", 0},
 	} {
 		words := strings.Split(c.words, " ")
-		f.asked = nil
 		status, out, errs := do(t.Context(), append([]string{"complete", "--", "-socket", f.socket}, words...)...)
 		if got := strings.Join(strings.Fields(out), " "); status != c.status || got != c.want || errs != "" {
 			t.Errorf("%q: %d %q %q, want %d %q", c.words, status, got, errs, c.status, c.want)
 		}
-		for _, asked := range f.asked {
-			if asked != "GET /v1/config" {
-				t.Errorf("%q: %s", c.words, asked)
-			}
+		if asked := f.last(); asked != "" && asked != "GET /v1/config" {
+			t.Errorf("%q: %s", c.words, asked)
 		}
 	}
 	for _, socket := range []string{"/nowhere/s", "/dev/null"} { // no node
@@ -71,7 +68,7 @@ func TestComplete(t *testing.T) {
 // The shells offer those words, quote what is special to them, and run nothing.
 func TestShells(t *testing.T) {
 	f := newFake(t)
-	f.answers["/v1/config"] = named
+	f.answer("/v1/config", named)
 	bin, dir := t.TempDir(), t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -51,6 +51,13 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
+// answer sets the answer to requests of a path. Programs may ask already.
+func (f *fake) answer(path, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers[path] = text
+}
+
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
