@@ -115,17 +115,14 @@ func (s *server) changeNeighbour(op string, row control.MAC) error {
 // place gives a row without a place that of another of its MAC, with which it must agree.
 func (s *server) place(row *control.MAC) error {
 	none := !row.VTEP.IsValid() && row.Port == ""
-	for _, r := range own(s, func(r control.MAC) bool { return r.VNI == row.VNI && r.MAC == row.MAC && r.IP != row.IP }) {
-		switch {
-		case none:
-			row.VTEP, row.Tunnel, row.Port = r.VTEP, r.Tunnel, r.Port
-		case row.VTEP != r.VTEP || row.Tunnel != r.Tunnel || row.Port != r.Port:
-			return wrong(http.StatusConflict, "%v is elsewhere: %v: move it with fdb replace", row.MAC, r)
-		}
-		return nil
-	}
-	if none {
+	rows := own(s, func(r control.MAC) bool { return r.VNI == row.VNI && r.MAC == row.MAC && r.IP != row.IP })
+	switch {
+	case none && len(rows) == 0:
 		return wrong(http.StatusBadRequest, "dst or dev is required: no entry of %v in vni %d was added here", row.MAC, row.VNI)
+	case none:
+		row.VTEP, row.Tunnel, row.Port = rows[0].VTEP, rows[0].Tunnel, rows[0].Port
+	case len(rows) > 0 && (row.VTEP != rows[0].VTEP || row.Tunnel != rows[0].Tunnel || row.Port != rows[0].Port):
+		return wrong(http.StatusConflict, "%v is elsewhere: %v: move it with fdb replace", row.MAC, rows[0])
 	}
 	return nil
 }

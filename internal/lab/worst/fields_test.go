@@ -52,7 +52,7 @@ bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
-control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost
+control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.server.methods
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.PathMTU.count
