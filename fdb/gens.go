@@ -27,6 +27,7 @@ type counter [2]atomic.Uint32
 // that were ever flushed or killed.
 type Gens struct {
 	bumps atomic.Uint64 // flushes and kills so far; incremented after the generation
+	watch atomic.Pointer[func(frame.VNI, frame.MAC)]
 	all   counter
 	ports [256]atomic.Pointer[[256]portGen] // by port>>8, port&255
 	_     [64]byte                          // separates fields that are written from those that look-ups read
@@ -92,6 +93,7 @@ func (g *Gens) bump(n *counter, c int) {
 		n[c].Add(1)
 	}
 	g.bumps.Add(1)
+	g.changed(0, 0)
 }
 
 // sum returns the generation of a Dest.

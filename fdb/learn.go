@@ -258,6 +258,7 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	a.meta[i].Store(newMeta(now, since, moves, f))
 	s.val.Store(w)
 	t.enter(a, i, w)
+	t.gens.changed(t.cfg.VNI, mac)
 	t.counters.moved.Add(1)
 	t.notify(frame.EventMACMoved, mac, to, destOf(v), classOf(v) == pinned)
 	t.reportMoves(mac, home, other, k, f)

@@ -165,7 +165,10 @@ func (t *Table) Close() {
 }
 
 // Flush removes all learned entries in constant time, without events. Sweep frees their slots later.
-func (t *Table) Flush() { t.flushed[learned].Add(1) }
+func (t *Table) Flush() {
+	t.flushed[learned].Add(1)
+	t.gens.changed(t.cfg.VNI, 0)
+}
 
 // SetAgeing sets the ageing time as in [Config], also for existing entries.
 func (t *Table) SetAgeing(ticks frame.Tick) {
@@ -203,6 +206,7 @@ func (t *Table) put(a *array, i, mac, v, m uint64) {
 		s.key.Store(mac<<16 | stamp)
 	}
 	t.enter(a, i, v)
+	t.gens.changed(t.cfg.VNI, mac)
 }
 
 // remove kills the entry in slot i. The lock is held.
@@ -212,8 +216,10 @@ func (t *Table) remove(a *array, i, v uint64) {
 }
 
 func (t *Table) clear(a *array, i uint64) {
+	mac := a.slots[i].key.Load() >> 16
 	a.slots[i].val.Store(0)
 	t.used -= a.trim(i)
+	t.gens.changed(t.cfg.VNI, mac)
 }
 
 // emptySlot returns the slot for a MAC that has no live entry: the one it had, else the first dead one of its
