@@ -181,7 +181,7 @@ func (a *Attachment) circuit(last Slots) *circuit {
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
-		confined: a.port.tunnel == nil && confines(slots.Neighbour),
+		confined: a.port.tunnel == nil && confines(slots.Neighbour), pure: slots.Ingress == nil && c.GBP == 0,
 	}
 }
 

@@ -41,6 +41,7 @@ type circuit struct {
 	innerVLAN     VLANMode
 	native        bool // passes tags, on a port where tags are VLANs
 	slots         Slots
+	pure          bool       // nothing but two MACs decides about unicast frames that enter here
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 

@@ -40,6 +40,9 @@ func TestDecide(t *testing.T) {
 	pass := func(v *VSIConfig, _ *AttachConfig) { v.InnerVLAN = VLANPass }
 	locked := func(_ *VSIConfig, a *AttachConfig) { a.Locked = true }
 
+	noFlow := map[string]error{ // of frames that are forwarded
+		"group with an entry": ErrDropped, "hub peer to hub peer": ErrDropped,
+	}
 	for _, c := range []struct {
 		name string
 		from string // port, or tunnel/peer
@@ -235,8 +238,20 @@ func TestDecide(t *testing.T) {
 			in := ports[name]
 			f.From, f.Tunnel, f.VNI = in.Dest(peer), in.port.tunnel != nil, 100
 			circuit, _ := in.port.circuits.Load(tagKey(in.tag))
-			if got, _ := circuit.decide(&f, &frame.At{}); got.String() != c.want {
+			var flow Flow
+			none := ErrUnknownMAC
+			if len(c.in) >= ethLen && binary.BigEndian.Uint16(c.in[12:]) == 0x800 && f.Kind == frame.Ethernet {
+				flow, none = s.Flow(Pair{From: f.From, Tag: in.tag, Src: frame.MAC(c.in[6:]), Dst: frame.MAC(c.in)})
+			}
+			got, _ := circuit.decide(&f, &frame.At{})
+			if got.String() != c.want {
 				t.Errorf("%v, want %s", got, c.want)
+			}
+			if none == nil && got != frame.Forward(flow.To) && len(c.in) <= flow.MTU {
+				t.Errorf("%v, but the flow goes to %v", got, flow.To)
+			}
+			if none != nil && got.Action() == frame.ActForward && none != ErrUnknownMAC && noFlow[c.name] != none {
+				t.Errorf("no flow: %v, want %v", none, noFlow[c.name])
 			}
 		})
 	}

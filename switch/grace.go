@@ -57,4 +57,7 @@ func (s *Switch) grace() {
 		w.wait()
 	}
 	s.sweeper.wait()
+	if o := s.offload.Load(); o != nil {
+		(*o).Settle()
+	}
 }

@@ -35,6 +35,7 @@ type port struct {
 	members  []*Attachment // under Switch.mu
 	workers  []*worker     // under Switch.mu
 	rx       ledger
+	carried  atomic.Pointer[counters] // in rx, of frames that an Offload carried
 	tx       counters
 	tallies  []*tally // of members; under Switch.tallies.mu
 	past     traffic  // of members that have gone; likewise

@@ -33,6 +33,7 @@ type Switch struct {
 	alarmed *pending.Set[macIn]   // of EventMACRefused, for a second
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 	tap     atomic.Pointer[Tap]   // likewise
+	offload atomic.Pointer[Offload]
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
 	leaving atomic.Pointer[port]    // the one that is being removed, for its name

@@ -19,6 +19,7 @@ func (s *Switch) SetTap(t Tap) {
 		return
 	}
 	s.tap.Store(&t)
+	s.changed()
 }
 
 // tapped shows the Tap the frames of a list that is about to be written.

@@ -76,6 +76,7 @@ func (s *Switch) Trace(c *TraceConfig) (*Trace, error) {
 	if old := s.trace.Swap(t); old != nil {
 		old.ring.Close()
 	}
+	s.changed()
 	return t, nil
 }
 

@@ -268,6 +268,7 @@ func (v *VSI) publish() {
 	for _, c := range members {
 		c.port.circuits.Store(tagKey(c.tag), c)
 	}
+	v.sw.changed()
 }
 
 // has reports whether the FDB may have entries for d: the switch itself, a member, or a peer

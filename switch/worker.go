@@ -29,6 +29,8 @@ type worker struct {
 	trace   *Trace        // nil if there is none
 	verdict frame.Verdict // on the current frame, for trace
 	tap     Tap           // nil if there is none
+	offload Offload       // likewise
+	recent  []recent      // for hints to it
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
@@ -92,6 +94,10 @@ func (w *worker) handle() {
 	if t := w.sw.tap.Load(); t != nil {
 		w.tap = *t
 	}
+	w.offload = nil
+	if o := w.sw.offload.Load(); o != nil {
+		w.offload = *o
+	}
 	if w.trace = w.sw.trace.Load(); w.trace == nil {
 		for i := range w.batch.Frames {
 			w.frame(&w.batch.Frames[i])
@@ -149,6 +155,9 @@ func (w *worker) frame(f *frame.Frame) {
 	}
 	w.forwarded++
 	w.verdict = v
+	if w.offload != nil {
+		w.hint(f, c)
+	}
 	peer, skip := v.Dest().Peer(), uint16(0)
 	if peer == 0 && e.port == w.port { // an entry for the flood list of a hub
 		skip = f.From.Peer()

@@ -1,0 +1,206 @@
+package vswitch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// An Offload carries frames past the switch, as the switch has decided about others of the same two hosts; package offload has one.
+// The switch hints which pairs of hosts are busy, says what the decision about a pair is, and says when decisions change.
+type Offload interface {
+	// Hint says that frames of a pair keep coming, and that nothing but the pair decided about them. Workers call it, so it
+	// must not block or allocate. A pair is hinted again as long as its frames come.
+	Hint(p Pair)
+
+	// Changed says that decisions about frames from or to a MAC of a segment are void, or with the zero MAC all decisions.
+	// It is called after the change, and with locks held: it must not block or call the switch.
+	Changed(vni frame.VNI, mac frame.MAC)
+
+	// Settle returns when no frame is on its way any more by a decision that was void before the call, and the frames of
+	// such decisions have been counted. It may call Carried but no other method of the switch.
+	Settle()
+}
+
+// A Pair is two hosts whose frames enter in one place.
+type Pair struct {
+	From     frame.Dest // port, or peer behind a tunnel
+	Tag      uint32     // of the attachment: VLAN or VNI
+	Src, Dst frame.MAC
+}
+
+// A Flow is the decision about the frames of a pair: to forward them to one member of the segment. It holds for every frame with
+// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages. Longer frames
+// than MTU are for the switch to decide.
+type Flow struct {
+	Pair
+	VNI     frame.VNI
+	To      frame.Dest
+	OutTag  uint32
+	In, Out Port
+	MTU     int // longest frame, from the destination MAC on, without VLAN tag; of a superframe each segment
+
+	in, out *circuit
+}
+
+// Why a pair has no [Flow].
+var (
+	ErrNoAttachment = errors.New("no-attachment") // the port has left the segment
+	ErrUnknownMAC   = errors.New("unknown-mac")   // the source or the destination is not in the FDB, or elsewhere
+	ErrStage        = errors.New("stage")         // a stage inspects the frames: policy, guard, MSS clamp
+	ErrWatched      = errors.New("watched")       // frames are captured or traced
+	ErrDropped      = errors.New("dropped")       // the switch does not forward the frames
+	ErrTag          = errors.New("tag")           // the attachment adds something: a group policy ID
+)
+
+// SetOffload has o carry frames, instead of the Offload before; nil ends that. There is none at first.
+func (s *Switch) SetOffload(o Offload) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("vswitch: SetOffload: %w", net.ErrClosed)
+	}
+	if o == nil {
+		s.gens.Watch(nil)
+		s.offload.Store(nil)
+		return nil
+	}
+	s.offload.Store(&o)
+	s.gens.Watch(o.Changed)
+	return nil
+}
+
+// changed voids all decisions that the Offload knows.
+func (s *Switch) changed() {
+	if o := s.offload.Load(); o != nil {
+		(*o).Changed(0, frame.MAC{})
+	}
+}
+
+// Flow returns the decision about a pair. It is what decide does, without a frame and without learning: it holds until
+// Offload.Changed is called. The error is one of ErrNoAttachment and those beside it.
+func (s *Switch) Flow(p Pair) (Flow, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := Flow{Pair: p}
+	ports := *s.ports.Load()
+	if n := int(p.From.Port()); n == 0 || n >= len(ports) || ports[n] == nil {
+		return f, ErrNoAttachment
+	}
+	c, ok := ports[p.From.Port()].circuits.Load(tagKey(p.Tag))
+	switch {
+	case !ok:
+		return f, ErrNoAttachment
+	case !p.Src.IsHost() || !p.Dst.IsHost():
+		return f, ErrDropped
+	case s.trace.Load() != nil || s.tap.Load() != nil:
+		return f, ErrWatched
+	case c.gbp != 0:
+		return f, ErrTag
+	case c.slots.Ingress != nil:
+		return f, ErrStage
+	}
+	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && (c.learn || o != fdb.New) {
+		return f, ErrUnknownMAC
+	}
+	x := frame.Make(pairFrame(p))
+	x.From, x.VNI, x.Tunnel = p.From, c.vsi.vni, c.port.tunnel != nil
+	if r := c.locks(&x); r != frame.NotDropped {
+		return f, ErrDropped
+	}
+	if d, known := c.vsi.fdb.Lookup(p.Dst); !known || d.Port() == 0 && d != frame.Filter {
+		return f, ErrUnknownMAC
+	}
+	v, e := c.egress(&x, &frame.At{Tick: s.Tick()})
+	switch {
+	case e == nil || e.port == c.port:
+		return f, ErrDropped
+	case e.slots.Egress != nil:
+		return f, ErrStage
+	case e.port.tunnel != nil && v.Dest().Peer() == 0:
+		return f, ErrDropped // a flood list is no host
+	}
+	f.VNI, f.To, f.OutTag, f.In, f.Out = c.vsi.vni, v.Dest(), e.tag, c.port.p, e.port.p
+	f.MTU = e.longest(&x, f.To.Peer())
+	f.in, f.out = c, e
+	return f, nil
+}
+
+// pairFrame returns the shortest frame of a pair.
+func pairFrame(p Pair) []byte {
+	b := make([]byte, ethLen+20)
+	copy(b, p.Dst[:])
+	copy(b[6:], p.Src[:])
+	binary.BigEndian.PutUint16(b[macsLen:], 0x0800)
+	return b
+}
+
+// locks is what a locked attachment checks.
+func (c *circuit) locks(f *frame.Frame) frame.Reason {
+	if c.locked && !c.vsi.fdb.Pinned(frame.MAC(f.Bytes()[6:]), f.From) {
+		return frame.Locked
+	}
+	return frame.NotDropped
+}
+
+// Carried counts frames that the Offload has carried by a flow, in all counters that the switch has for them, and has the source
+// MAC seen now. n has the frames as they entered: a superframe is one.
+func (s *Switch) Carried(f *Flow, n frame.Count) {
+	rx := f.in.port.carried.Load()
+	if rx == nil {
+		rx = f.in.port.rx.join()
+		if !f.in.port.carried.CompareAndSwap(nil, rx) {
+			f.in.port.rx.leave(rx)
+			rx = f.in.port.carried.Load()
+		}
+	}
+	rx.add(cFrames, n.Frames)
+	rx.add(cBytes, n.Bytes)
+	rx.add(cForwarded, n.Frames)
+	f.in.tally.rxFrames.Add(n.Frames)
+	f.in.tally.rxBytes.Add(n.Bytes)
+	f.out.tally.txFrames.Add(n.Frames)
+	f.out.tally.txBytes.Add(n.Bytes)
+	if f.in.learn {
+		f.in.vsi.fdb.Touch(f.Src, f.From, s.Tick())
+	}
+}
+
+// hintAt is the number of frames of a pair after which it is hinted: frames that are the only ones of their pair cost an
+// Offload nothing.
+const hintAt = 8
+
+// A recent pair of a worker, as a hash, and the number of its frames since it took the place. Two pairs with one place or one
+// hash cost a hint.
+type recent struct {
+	pair uint64
+	n    uint8
+}
+
+const recentBits = 10
+
+// hint counts a frame that was forwarded, and hints its pair.
+func (w *worker) hint(f *frame.Frame, c *circuit) {
+	if !c.pure || f.Tunnel && f.From.Peer() == 0 {
+		return
+	}
+	if w.recent == nil {
+		w.recent = make([]recent, 1<<recentBits)
+	}
+	b := f.Bytes()
+	x := binary.BigEndian.Uint64(b) ^ bits.RotateLeft64(uint64(binary.BigEndian.Uint32(b[8:]))<<32|uint64(f.From), 23) ^ uint64(c.tag)
+	x *= 0x9e3779b97f4a7c15
+	r := &w.recent[x>>(64-recentBits)]
+	if r.pair != x {
+		*r = recent{pair: x}
+	}
+	if r.n++; r.n == hintAt {
+		r.n = 0
+		w.offload.Hint(Pair{From: f.From, Tag: c.tag, Src: frame.MAC(b[6:]), Dst: frame.MAC(b)})
+	}
+}
