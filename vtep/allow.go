@@ -60,6 +60,7 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 			v.list(h, func() { h.refs++ })
 		}
 	}
+	v.changed()
 	v.forget(vni, n)
 	return nil
 }
@@ -86,6 +87,7 @@ func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 			v.list(h, func() { h.refs-- })
 		}
 	}
+	v.changed()
 	v.forget(vni, n)
 }
 

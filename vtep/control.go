@@ -39,6 +39,7 @@ func (c *control) Open(tag uint32) error {
 		return err
 	}
 	n.open.Store(true)
+	v.changed()
 	return nil
 }
 
@@ -52,6 +53,7 @@ func (c *control) Shut(tag uint32) {
 		if n.open.Swap(false) {
 			v.leave(n.flood.Load())
 		}
+		v.changed()
 		v.forget(frame.VNI(tag), n)
 	}
 }

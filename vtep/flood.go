@@ -192,6 +192,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
 	old.replaced()
 	if v.cfg.Peers == ListedPerVNI {
 		n.relist(old, l)
+		v.changed()
 	}
 	for h := range l.all {
 		v.list(h, func() { h.refs++ })

@@ -137,6 +137,7 @@ func (v *VTEP) relink(s *family, l *link) (grouped bool, err error) {
 // setLink stores l, and removes its local address from the flood lists. v.mu is held.
 func (v *VTEP) setLink(s *family, l *link) {
 	moved := s.link.Swap(l).own != l.own
+	v.changed()
 	for vni, n := range v.networks.All() {
 		l := n.flood.Load()
 		es := l.given

@@ -114,6 +114,7 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 		}
 		h.path.Store(int32(inner))
 		h.learned = now
+		v.changed()
 	}
 }
 
@@ -155,5 +156,6 @@ func (v *VTEP) sends(b []byte) bool {
 func (v *VTEP) forgetPathMTU(h *hop) {
 	if h.path.Swap(0) != 0 {
 		v.varied.Add(-1)
+		v.changed()
 	}
 }

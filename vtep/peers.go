@@ -140,10 +140,14 @@ func (v *VTEP) list(h *hop, change func()) {
 	h.known.Store(h.listed())
 	switch {
 	case before == h.listed():
+		return
 	case before:
 		v.count(h, 1)
 	default:
 		v.count(h, -1)
+	}
+	if v.cfg.Peers != AnyPeer {
+		v.changed()
 	}
 }
 

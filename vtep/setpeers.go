@@ -115,7 +115,7 @@ func (v *VTEP) updatePort(h *hop) bool {
 	return e.Port != was
 }
 
-// updateFloodPorts copies the ports of hops into the flood lists. v.mu is held.
+// updateFloodPorts copies the ports of hops, which have changed, into the flood lists. v.mu is held.
 func (v *VTEP) updateFloodPorts() {
 	for _, n := range v.networks.All() {
 		old := n.flood.Load()
@@ -133,6 +133,7 @@ func (v *VTEP) updateFloodPorts() {
 			old.replaced()
 		}
 	}
+	v.changed()
 }
 
 // setHeader gives a hop its own header; nil removes it. v.mu is held.
@@ -140,7 +141,11 @@ func (v *VTEP) setHeader(h *hop, c *header) {
 	if c != nil {
 		v.varied.Add(1)
 	}
-	if h.header.Swap(c) != nil {
+	old := h.header.Swap(c)
+	if old != nil {
 		v.varied.Add(-1)
+	}
+	if old != c {
+		v.changed()
 	}
 }

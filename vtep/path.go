@@ -1,0 +1,102 @@
+package vtep
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Path is how Ethernet frames of one network travel to a peer and from it: what an offload has to do that carries them past
+// the VTEP.
+type Path struct {
+	Underlay Underlay
+	Local    netip.AddrPort // own address, and the port that the peer sends to
+	Peer     netip.AddrPort // address of the peer, and the port that it is sent to
+	VNI      frame.VNI      // of frames to the peer; those from it have the tag
+	Header   Header         // outer headers, without zero values but Sockets
+	MTU      int            // longest frame to the peer
+	Heard    bool           // frames of the network are accepted from the peer
+}
+
+// Why a peer has no [Path].
+var (
+	ErrNoPeer        = errors.New("no-peer")       // no such peer, a group of peers, or a multicast group
+	ErrEncapsulation = errors.New("encapsulation") // the tunnel is not plain VXLAN
+)
+
+// Path returns how frames of the VNI tag travel to and from a peer. It holds until the function of Watch is called. The error is
+// ErrNoPeer or ErrEncapsulation.
+func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
+	if v.cfg.Type != encap.TypeVXLAN || v.cfg.GBP {
+		return Path{}, ErrEncapsulation
+	}
+	h := v.hops.get(peer)
+	if h == nil || h.family < 0 || h.mcast {
+		return Path{}, ErrNoPeer
+	}
+	l := v.families[h.family].link.Load()
+	p := Path{Underlay: l.u, Local: l.u.LocalAddr(), Peer: v.addr(h.to.Load()[0]), VNI: h.vni, Header: v.headerTo(h).config(), MTU: v.mtuTo(h)}
+	if p.VNI == 0 {
+		p.VNI = frame.VNI(tag)
+	}
+	n, ok := v.networks.Load(vniKey(tag))
+	p.Heard = h.host && ok && n.open.Load() && (v.cfg.Peers == AnyPeer || h.known.Load() && (v.cfg.Peers == ListedOnly || n.lists(h)))
+	return p, nil
+}
+
+// config returns the Header that compiles to h.
+func (h *header) config() Header {
+	c := Header{TTL: Value(h.ttl), TOS: Value(h.tos), DF: DFUnset, ECN: h.ecn, Sockets: h.set}
+	if h.ttlIn {
+		c.TTL = Inherit
+	}
+	switch {
+	case h.tosIn:
+		c.TOS = Inherit
+	case h.tos == 0:
+		c.TOS = TOSZero
+	}
+	switch {
+	case h.dfIn:
+		c.DF = DFInherit
+	case h.df:
+		c.DF = DFSet
+	}
+	return c
+}
+
+// Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. A nil f ends the calls.
+func (v *VTEP) Watch(f func()) {
+	if f == nil {
+		v.watch.Store(nil)
+		return
+	}
+	v.watch.Store(&f)
+}
+
+// changed calls the function of Watch.
+func (v *VTEP) changed() {
+	if f := v.watch.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// Carried counts frames that an offload has carried to a peer (tx) or from it (rx).
+func (v *VTEP) Carried(peer uint16, rx, tx frame.Count) {
+	h := v.hops.get(peer)
+	if h == nil {
+		return
+	}
+	if rx.Frames > 0 {
+		v.received.Of(0).Of(uint32(peer)).add(rx.Frames, rx.Bytes, time.Now().Unix())
+		h.clearFailures()
+	}
+	if tx.Frames > 0 {
+		v.sent.Of(0).Of(uint32(peer)).add(tx.Frames, tx.Bytes)
+		v.txFrames.Add(tx.Frames)
+		v.txBytes.Add(tx.Bytes)
+	}
+}
