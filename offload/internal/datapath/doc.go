@@ -1,0 +1,60 @@
+// Package datapath carries frames in the kernel, for flows whose path is decided already. It consists of three eBPF
+// programs, the tables they read, and this Go code, which loads them, attaches them and writes the tables. It decides
+// nothing, and knows nothing of switches: a frame without an entry, or with anything unusual in it, is a miss, and goes
+// on untouched to where it would have gone without the program.
+//
+//	                 port_in                                        tunnel_in
+//	veth, card ----> tcx ingress --+                       +-- tcx ingress <---- underlay device
+//	                               |                       |
+//	                 port_out      v                       v
+//	TAP of host ---> tcx egress -> out                     in        tables of flows, by MACs: hash
+//	                               |                       |
+//	                               +--> slots, epochs <----+        is the flow still valid? arrays, mapped here
+//	                               |                       |
+//	             encapsulate, redirect_neigh   decapsulate, redirect to a port
+//	             or redirect to another port
+//
+// # Tables and who writes them
+//
+//	epochs  user space adds; programs read
+//	slots   validity: user space; counters: programs add, user space reads
+//	out, in user space puts and deletes; programs look up; the value of an entry never changes
+//	misses  programs add; user space reads
+//
+// User space reaches epochs and slots by memory access, without a system call.
+//
+// # Order
+//
+// An epoch counts changes. Epoch [Global] counts those that may concern any flow; each other epoch stands for a group of
+// MACs. A slot has the values of three epochs, for which its flow was found valid. A program uses a flow only if all
+// three are the present ones. Whoever changes what decisions are made from changes it first, and then calls
+// [Datapath.Bump]. Whoever validates a flow reads the epochs first, then decides, and then calls [Slot.Validate] with what
+// was read. So a change in between is never missed: the epoch has gone on, and the flow is a miss.
+//
+// A slot that has been validated for one decision is validated again only for the same decision. Another one is another
+// entry: [Slot.Kill], delete, and put with another slot.
+//
+// A program that has read an entry or an epoch may be a few microseconds behind. After [Grace] none is: what was bumped,
+// killed or deleted before the call carries no frame after it. A slot may be used for another flow only after that.
+// The kernel reuses the memory of a deleted entry at once, so [Datapath.PutOut] and [Datapath.PutIn] call Grace
+// by themselves if something was deleted since the last call.
+//
+// # What is a miss
+//
+// Each [Cause] has a counter. In short, only IPv4 and IPv6 is carried, in frames without a VLAN tag, from and to
+// one host: TCP, UDP and ICMP without options and extension headers, fragments included. Never carried: neighbour
+// discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
+// the entry expects it, and each ECN combination that user space counts or drops.
+//
+// # What differs
+//
+// The carried packets are those that user space would send, with these exceptions. The source port is another one of the
+// same sixteen, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card, or not at all, as
+// [Outer.Unverified] says (RFC 7348, section 5). An inner transport checksum that is not finished is completed by whoever
+// comes next in the kernel, which knows of it; if a relay has lost that knowledge, it stays unfinished. Packet filters and sockets of the host do not see what is carried.
+//
+// # Life
+//
+// Programs are attached by tcx links, which are not pinned: they go with the process. That needs Linux 6.6, and the
+// capabilities CAP_BPF and CAP_NET_ADMIN.
+package datapath

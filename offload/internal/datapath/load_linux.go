@@ -1,0 +1,149 @@
+package datapath
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// The object is made by "make bpf", for any machine of little endian order.
+//
+//go:embed bpf/datapath.o
+var object []byte
+
+// DefaultFlows is the default of Config.Flows.
+const DefaultFlows = 16384
+
+// maxFlows keeps indexes small.
+const maxFlows = 1 << 20
+
+// A Config configures a Datapath. The zero value is ready to use.
+type Config struct {
+	Flows int // entries of each of the tables out and in, at most 1048576; default 16384
+}
+
+// A Datapath is the loaded programs and their tables. Its methods are safe for concurrent use.
+type Datapath struct {
+	objects objects
+	epochs  []atomic.Uint64
+	slots   []Slot
+	mapped  [][]byte
+
+	mu      sync.Mutex
+	deleted bool // something was, since the last grace period
+	closed  bool
+}
+
+// objects is what of the object file is used from Go.
+type objects struct {
+	PortIn   *ebpf.Program `ebpf:"port_in"`
+	PortOut  *ebpf.Program `ebpf:"port_out"`
+	TunnelIn *ebpf.Program `ebpf:"tunnel_in"`
+
+	Epochs *ebpf.Map `ebpf:"epochs"`
+	Slots  *ebpf.Map `ebpf:"slots"`
+	Out    *ebpf.Map `ebpf:"out"`
+	In     *ebpf.Map `ebpf:"in"`
+	Misses *ebpf.Map `ebpf:"misses"`
+}
+
+// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. The error says in one line why it does not work here.
+func Load(cfg *Config) (*Datapath, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	flows := cfg.Flows
+	if flows == 0 {
+		flows = DefaultFlows
+	}
+	if flows < 0 || flows > maxFlows {
+		return nil, fmt.Errorf("datapath: Flows is %d; must be 1 to %d, or 0 for %d", cfg.Flows, maxFlows, DefaultFlows)
+	}
+	if err := probeGrace(); err != nil {
+		return nil, err
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return nil, fmt.Errorf("datapath: object file: %w", err)
+	}
+	spec.Maps["out"].MaxEntries = uint32(flows)
+	spec.Maps["in"].MaxEntries = uint32(flows)
+	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
+	l4, err := canDecapL4(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.Variables["decap_l4"].Set(l4); err != nil {
+		return nil, fmt.Errorf("datapath: variable decap_l4: %w", err)
+	}
+	d := &Datapath{}
+	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
+		return nil, refused(err)
+	}
+	if err := d.mapTables(2 * flows); err != nil {
+		d.Close()
+		return nil, err
+	}
+	d.epochs[Global].Store(1)
+	return d, nil
+}
+
+// mapTables makes the two arrays memory of this process.
+func (d *Datapath) mapTables(slots int) error {
+	for _, t := range []struct {
+		m    *ebpf.Map
+		size int
+	}{{d.objects.Epochs, Epochs * 8}, {d.objects.Slots, slots * int(unsafe.Sizeof(Slot{}))}} {
+		b, err := unix.Mmap(t.m.FD(), 0, t.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return fmt.Errorf("datapath: mmap of %v: %w", t.m, err)
+		}
+		d.mapped = append(d.mapped, b)
+	}
+	d.epochs = unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&d.mapped[0][0])), Epochs)
+	d.slots = unsafe.Slice((*Slot)(unsafe.Pointer(&d.mapped[1][0])), slots)
+	return nil
+}
+
+// Close detaches nothing: whoever attached a program closes that first. After Close the methods must not be called, and
+// slots not be used.
+func (d *Datapath) Close() (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	for _, b := range d.mapped {
+		err = errors.Join(err, unix.Munmap(b))
+	}
+	d.epochs, d.slots, d.mapped = nil, nil, nil
+	o := &d.objects
+	for _, p := range []*ebpf.Program{o.PortIn, o.PortOut, o.TunnelIn} {
+		err = errors.Join(err, p.Close())
+	}
+	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Misses} {
+		err = errors.Join(err, m.Close())
+	}
+	return err
+}
+
+// Epoch returns the value of an epoch.
+func (d *Datapath) Epoch(i uint32) uint64 { return d.epochs[i].Load() }
+
+// Bump adds one to an epoch and returns its new value: every flow that was validated before is a miss. The tables that
+// decisions are made from are written before.
+func (d *Datapath) Bump(i uint32) uint64 { return d.epochs[i].Add(1) }
+
+// Slots returns the number of slots: twice Config.Flows.
+func (d *Datapath) Slots() int { return len(d.slots) }
+
+// Slot returns a slot. It is valid until Close.
+func (d *Datapath) Slot(i uint32) *Slot { return &d.slots[i] }
