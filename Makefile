@@ -37,7 +37,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak release
+.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -165,3 +165,13 @@ soak:
 # the tag cmd/vX.Y.Z of the commit.
 release:
 	$(GO) run -C release . -source .. -out ../dist
+
+# The eBPF object of offload, which is checked in: built again by Debian's clang, always the same to the byte. One that
+# has changed replaces it, and is an error once, so that it is not forgotten to check it in.
+BPF     = offload/internal/datapath/bpf
+BPFCC   = 14.0.6
+BPFWITH = -target bpfel -mcpu=v3 -O2 -g -Wall -Wextra -Werror -nostdinc -fno-strict-aliasing -fno-ident -fdebug-compilation-dir=.
+bpf:
+	@clang-14 --version 2>/dev/null | grep -q 'version $(BPFCC)' || { echo "clang-14 must be $(BPFCC): packages clang-14 and llvm-14 of Debian 12"; exit 1; }
+	cd $(BPF) && clang-14 $(BPFWITH) -c datapath.c -o datapath.new && llvm-strip-14 -g datapath.new
+	@cd $(BPF) && if cmp datapath.new datapath.o; then rm datapath.new; else mv datapath.new datapath.o; echo "datapath.o has changed"; exit 1; fi

@@ -92,7 +92,7 @@ type Flow struct {
 }
 
 // flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 112
+const flowLen = 100
 
 // Bits of flags in struct flow.
 const (

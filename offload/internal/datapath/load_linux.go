@@ -126,13 +126,18 @@ func (d *Datapath) Close() (err error) {
 	}
 	d.epochs, d.slots, d.mapped = nil, nil, nil
 	o := &d.objects
-	for _, p := range []*ebpf.Program{o.PortIn, o.PortOut, o.TunnelIn} {
+	for _, p := range d.programs() {
 		err = errors.Join(err, p.Close())
 	}
 	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Misses} {
 		err = errors.Join(err, m.Close())
 	}
 	return err
+}
+
+// programs are in the order of the constants.
+func (d *Datapath) programs() [3]*ebpf.Program {
+	return [...]*ebpf.Program{PortIn: d.objects.PortIn, PortOut: d.objects.PortOut, TunnelIn: d.objects.TunnelIn}
 }
 
 // Epoch returns the value of an epoch.

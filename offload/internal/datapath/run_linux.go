@@ -37,7 +37,7 @@ type Meta struct {
 // Run runs a program on a frame, without sending anything: for tests. It returns what the program has done with it, and
 // the frame as it is then. The frame must be at most 65,000 bytes long.
 func (d *Datapath) Run(which Program, in []byte, m Meta) (Action, []byte, Meta, error) {
-	p := [...]*ebpf.Program{d.objects.PortIn, d.objects.PortOut, d.objects.TunnelIn}[which]
+	p := d.programs()[which]
 	ctx := skb{Mark: m.Mark, Ifindex: m.Ifindex, GSOSize: m.GSOSize, GSOSegs: m.GSOSegs}
 	after := skb{}
 	o := ebpf.RunOptions{Data: in, DataOut: make([]byte, len(in)+256), Context: &ctx, ContextOut: &after}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs. Each asks whether it may carry a frame, changes nothing before all is asked, and then does what user space
+// would do. IPv4 and IPv6 outside are two straight ways each, without a pointer that is one thing or another.
+
+#include "kernel.h"
+#include "maps.h"
+#include "inner.h"
+
+char _license[] SEC("license") = "Apache-2.0";
+
+volatile const bool decap_l4;  // the kernel has DECAP_UDP
+
+struct tunnel {
+	u16 sport, dport, len, csum;
+	u32 flags, vni;
+	struct ether in;
+} __attribute__((packed, aligned(4)));
+
+struct outer4 {
+	u16 unused, type;
+	struct ipv4 ip;
+	struct tunnel t;
+} __attribute__((packed, aligned(4)));
+
+struct outer6 {
+	u16 unused, type;
+	struct ipv6 ip;
+	struct tunnel t;
+} __attribute__((packed, aligned(4)));
+
+#define LEN4 (sizeof(struct ipv4) + 30)  // outer headers but Ethernet, with the inner Ethernet header
+#define LEN6 (sizeof(struct ipv6) + 30)
+
+INLINE u16 sum(const struct ipv4 *ip)
+{
+	const u16 *p = (const u16 *)ip;
+	u32 s = 0;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		s += p[i];
+	s = (s & 0xffff) + (s >> 16);
+	return s + (s >> 16);
+}
+
+// leave sends the frame on, as it is now.
+INLINE int leave(struct __sk_buff *skb, struct flow *f, bool egress)
+{
+	skb->mark = f->mark;
+	if (f->how == NEIGH || f->how == PEER)
+		change_type(skb, PACKET_HOST);  // may be for another MAC than the device has
+	if (f->how == NEIGH)
+		return redirect_neigh(f->oif, 0, 0, 0);
+	if (f->how == PEER && !egress)
+		return redirect_peer(f->oif, 0);
+	return redirect(f->oif, f->how == INGRESS ? TO_INGRESS : 0);
+}
+
+// The outer fields that depend on the inner ones.
+INLINE u8 ttl(struct flow *f, struct inner *p)
+{
+	u8 t = f->ttl ? f->ttl : p->ttl;
+	return t ? t : 64;
+}
+
+INLINE u8 tos(struct flow *f, struct inner *p)
+{
+	u8 ecn = p->tos & 3;
+	if (f->ecn == ECN_COMPAT)
+		ecn = 0;
+	else if (f->ecn == ECN_RFC3168 && ecn == 3)
+		ecn = 2;
+	return (f->flags & TOS_IN ? p->tos & 0xfc : f->tos) | ecn;
+}
+
+INLINE void tunnel(struct tunnel *t, struct flow *f, struct ether *e, u32 flow, u32 len)
+{
+	t->sport = f->sports[flow & 15];
+	t->dport = f->port;
+	t->len = be16(len);
+	t->csum = 0;
+	t->flags = be32(0x08000000);
+	t->vni = f->vni;
+	t->in = *e;
+}
+
+INLINE int encap4(struct __sk_buff *skb, struct flow *f, struct ether *e, struct inner *p, struct slot *s)
+{
+	struct outer4 h = { .type = be16(IPV4) };
+	u32 len = skb->len, flow = hash(skb);
+	bool df = f->df == DF_SET || (f->df == DF_INHERIT && p->df);
+	if (len + LEN4 - 14 > 0xffff)
+		return MISS(LENGTH);
+	h.ip.version = 0x45;
+	h.ip.tos = tos(f, p);
+	h.ip.len = be16(len + LEN4 - 14);
+	h.ip.id = df ? 0 : random();  // RFC 6864, section 4.1
+	h.ip.frag = df ? be16(0x4000) : 0;
+	h.ip.ttl = ttl(f, p);
+	h.ip.protocol = UDP;
+	h.ip.src = f->local[3];
+	h.ip.dst = f->remote[3];
+	h.ip.csum = ~sum(&h.ip);
+	tunnel(&h.t, f, e, flow, len + 16);
+	if (adjust_room(skb, LEN4, ROOM_MAC, FIXED_GSO | KEEP_CSUM | ENCAP_IPV4 | ENCAP_UDP | ENCAP_ETH))
+		return MISS(ROOM);
+	if (store(skb, 12, &h.type, LEN4 + 2, RECOMPUTE_CSUM))
+		return DROP;
+	count(s, len);
+	return leave(skb, f, 0);
+}
+
+INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct inner *p, struct slot *s)
+{
+	struct outer6 h = { .type = be16(IPV6) };
+	u32 len = skb->len, flow = hash(skb);
+	u8 tc = tos(f, p);
+	if (len + 16 > 0xffff)
+		return MISS(LENGTH);
+	h.ip.start[0] = 6 << 4 | tc >> 4;
+	h.ip.start[1] = tc << 4 | (flow >> 16 & 15);  // flow label (RFC 6438)
+	h.ip.start[2] = flow >> 8;
+	h.ip.start[3] = flow;
+	h.ip.len = be16(len + 16);
+	h.ip.next = UDP;
+	h.ip.hops = ttl(f, p);
+	__builtin_memcpy(h.ip.src, f->local, 16);
+	__builtin_memcpy(h.ip.dst, f->remote, 16);
+	tunnel(&h.t, f, e, flow, len + 16);
+	if (adjust_room(skb, LEN6, ROOM_MAC, FIXED_GSO | KEEP_CSUM | ENCAP_IPV6 | ENCAP_UDP | ENCAP_ETH))
+		return MISS(ROOM);
+	if (store(skb, 12, &h.type, LEN6 + 2, RECOMPUTE_CSUM))
+		return DROP;
+	count(s, len);
+	return leave(skb, f, 0);
+}
+
+INLINE int port(struct __sk_buff *skb, bool egress)
+{
+	struct out_key key = { .ifindex = skb->ifindex };
+	struct inner p = {};
+	struct ether e;
+	struct flow *f;
+	struct slot *s;
+	int why;
+	if (load(skb, 0, &e, 14))
+		return MISS(SHORT);
+	if (e.macs[0] & be32(0x01000000))
+		return MISS(GROUP);
+	if (skb->vlan_present || e.type != skb->protocol || (e.type != be16(IPV4) && e.type != be16(IPV6)))
+		return MISS(KIND);
+	__builtin_memcpy(key.macs, e.macs, sizeof(key.macs));
+	f = lookup(&out, &key);
+	if (!f)
+		return MISS(NO_FLOW);
+	s = valid(f);
+	if (!s)
+		return MISS(STALE);
+	why = inner(skb, 0, e.type, &p);
+	if (why != CAUSES)
+		return MISS(why);
+	if (p.longest > f->max)
+		return MISS(TOO_BIG);
+	if (f->how != NEIGH) {
+		count(s, skb->len);
+		return leave(skb, f, egress);
+	}
+	if (f->flags & IS_IPV6)
+		return encap6(skb, f, &e, &p, s);
+	return encap4(skb, f, &e, &p, s);
+}
+
+SEC("tcx/ingress") int port_in(struct __sk_buff *skb) { return answer(port(skb, 0)); }
+
+SEC("tcx/egress") int port_out(struct __sk_buff *skb) { return answer(port(skb, 1)); }
+
+// RFC 6040, section 4.2: four bits for each inner and outer field; 8 is what user space counts or drops.
+#define DECAPSULATED 0x3383321238118880ull
+
+// decap asks and does what does not depend on the outer family. The tunnel header ends at at.
+INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at, u8 outer_tos)
+{
+	struct inner p = {};
+	struct slot *s = valid(f);
+	u32 len = skb->len - at, now;
+	u64 flags = FIXED_GSO | KEEP_CSUM;
+	u8 b;
+	int why;
+	if (!s)
+		return MISS(STALE);
+	if (t->dport != f->port)
+		return MISS(ELSEWHERE);
+	if (t->csum ? !(f->flags & UNVERIFIED) && csum_level(skb, LEVEL_QUERY) < 0 : !(f->flags & ZERO_CSUM))
+		return MISS(CHECKSUM);
+	why = inner(skb, at, t->in.type, &p);
+	if (why != CAUSES)
+		return MISS(why);
+	if (skb->gso_size && p.end != len)
+		return MISS(MERGED);
+	if (skb->gso_size && p.upper == UDP && !decap_l4)
+		return MISS(SEGMENTS);
+	if (p.longest > f->max)
+		return MISS(TOO_BIG);
+	now = DECAPSULATED >> ((p.tos & 3) << 4 | (outer_tos & 3) << 2) & 15;
+	if (now & 8)
+		return MISS(CONGESTION);
+	flags |= p.protocol == IPV4 ? DECAP_TO_IPV4 : DECAP_TO_IPV6;
+	if (decap_l4)
+		flags |= DECAP_UDP;
+	if (adjust_room(skb, -(int)at, ROOM_MAC, flags))
+		return MISS(ROOM);
+	csum_level(skb, LEVEL_DEC);
+	if (store(skb, 0, &t->in, 14, RECOMPUTE_CSUM))
+		return DROP;
+	if (now != (p.tos & 3)) {
+		b = (p.tos & 0xfc) | now;
+		if (p.protocol == IPV4) {  // the checksum makes up for the field
+			if (l3_csum_replace(skb, 24, be16(0x4500 | p.tos), be16(0x4500 | b), 2) || store(skb, 15, &b, 1, 0))
+				return DROP;
+		} else {
+			if (load(skb, 15, &b, 1))
+				return DROP;
+			b = (b & 0xcf) | now << 4;
+			if (store(skb, 15, &b, 1, RECOMPUTE_CSUM))
+				return DROP;
+		}
+	}
+	count(s, len);
+	return leave(skb, f, 0);
+}
+
+INLINE int tunnel4(struct __sk_buff *skb)
+{
+	struct in_key key = { .peer = { 0, 0, be32(0xffff) } };
+	struct outer4 h;
+	struct flow *f;
+	u32 len;
+	if (load(skb, 14, &h.ip, LEN4) || h.ip.protocol != UDP)
+		return NEXT;
+	len = skb->len - 14;
+	if (h.ip.version != 0x45 || h.ip.frag & be16(0x3fff) || be16(h.ip.len) != len || be16(h.t.len) != len - sizeof(h.ip) ||
+	    sum(&h.ip) != 0xffff)
+		return MISS(OUTER);
+	if (h.t.flags != be32(0x08000000) || h.t.vni & be32(0xff))
+		return MISS(TUNNEL);
+	key.peer[3] = h.ip.src;
+	key.vni = h.t.vni;
+	__builtin_memcpy(key.macs, h.t.in.macs, sizeof(key.macs));
+	f = lookup(&in, &key);
+	if (!f)
+		return MISS(NO_FLOW);
+	if (h.ip.dst != f->local[3] || f->flags & IS_IPV6)
+		return MISS(ELSEWHERE);
+	return decap(skb, f, &h.t, LEN4, h.ip.tos);
+}
+
+INLINE int tunnel6(struct __sk_buff *skb)
+{
+	struct in_key key = {};
+	struct outer6 h;
+	struct flow *f;
+	u32 len;
+	if (load(skb, 14, &h.ip, LEN6) || h.ip.next != UDP)
+		return NEXT;
+	len = skb->len - 14 - sizeof(h.ip);
+	if (h.ip.start[0] >> 4 != 6 || be16(h.ip.len) != len || be16(h.t.len) != len)
+		return MISS(OUTER);
+	if (h.t.flags != be32(0x08000000) || h.t.vni & be32(0xff))
+		return MISS(TUNNEL);
+	__builtin_memcpy(key.peer, h.ip.src, sizeof(key.peer));
+	key.vni = h.t.vni;
+	__builtin_memcpy(key.macs, h.t.in.macs, sizeof(key.macs));
+	f = lookup(&in, &key);
+	if (!f)
+		return MISS(NO_FLOW);
+	if (h.ip.dst[0] != f->local[0] || h.ip.dst[1] != f->local[1] || h.ip.dst[2] != f->local[2] || h.ip.dst[3] != f->local[3])
+		return MISS(ELSEWHERE);
+	return decap(skb, f, &h.t, LEN6, h.ip.start[1] >> 4);
+}
+
+SEC("tcx/ingress") int tunnel_in(struct __sk_buff *skb)
+{
+	if (skb->pkt_type != PACKET_HOST || skb->vlan_present)
+		return NEXT;  // not for this host
+	if (skb->protocol == be16(IPV4))
+		return answer(tunnel4(skb));
+	if (skb->protocol == be16(IPV6))
+		return answer(tunnel6(skb));
+	return NEXT;
+}
+
+// probe_decap_l4 returns 0 if the kernel has DECAP_UDP.
+SEC("tcx/ingress") int probe_decap_l4(struct __sk_buff *skb)
+{
+	return adjust_room(skb, -28, ROOM_MAC, FIXED_GSO | DECAP_UDP) ? 1 : 0;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables, as package datapath has them in Go.
+
+enum how { NEIGH = 1, EGRESS, INGRESS, PEER };
+enum df { DF_SET, DF_UNSET, DF_INHERIT };
+enum ecn { ECN_NORMAL, ECN_COMPAT, ECN_RFC3168 };
+enum flags { TOS_IN = 2, ZERO_CSUM = 4, UNVERIFIED = 8, IS_IPV6 = 1 };
+
+enum cause {
+	NO_FLOW, STALE, KIND, GROUP, SHORT, OPTIONS, PROTOCOL, NEIGHBOUR, DHCP, TOO_BIG, LENGTH,
+	OUTER, TUNNEL, ELSEWHERE, CHECKSUM, MERGED, SEGMENTS, CONGESTION, ROOM, CAUSES
+};
+
+struct flow {
+	u32 slot, src_epoch, dst_epoch, oif, max, mark;
+	u32 vni;  // as in the header
+	u8 how, flags, ttl, tos, df, ecn;
+	u16 port, sports[16];  // network order
+	u32 local[4], remote[4];
+};
+
+struct slot {
+	u64 global, src, dst;  // epochs for which the flow is valid
+	u64 packets, bytes, last, unused[2];
+};
+
+struct out_key {
+	u32 ifindex;
+	u32 macs[3];  // destination, source
+	u32 tag;
+};
+
+struct in_key {
+	u32 peer[4];
+	u32 vni;  // as in the header
+	u32 macs[3];
+};
+
+struct {
+	UINT(type, ARRAY);
+	UINT(map_flags, MMAPABLE);
+	UINT(max_entries, 1 << 16);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} epochs SEC(".maps");
+
+struct {
+	UINT(type, ARRAY);
+	UINT(map_flags, MMAPABLE);
+	UINT(max_entries, 1);  // these three as Config.Flows says
+	TYPE(key, u32);
+	TYPE(value, struct slot);
+} slots SEC(".maps");
+
+struct {
+	UINT(type, HASH);
+	UINT(max_entries, 1);
+	TYPE(key, struct out_key);
+	TYPE(value, struct flow);
+} out SEC(".maps");
+
+struct {
+	UINT(type, HASH);
+	UINT(max_entries, 1);
+	TYPE(key, struct in_key);
+	TYPE(value, struct flow);
+} in SEC(".maps");
+
+struct {
+	UINT(type, PERCPU_ARRAY);
+	UINT(max_entries, CAUSES);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} misses SEC(".maps");
+
+#define MISS(why) (-2 - (int)(why))
+
+// answer turns MISS into what the kernel understands, and counts it.
+INLINE int answer(int action)
+{
+	u32 why = MISS(action);
+	u64 *n;
+	if (action > MISS(0))
+		return action;
+	n = lookup(&misses, &why);
+	if (n)
+		(*n)++;
+	return NEXT;
+}
+
+// valid returns the slot of a flow, if it was validated after the last change that may concern it.
+INLINE struct slot *valid(struct flow *f)
+{
+	u32 zero = 0;
+	volatile struct slot *s = lookup(&slots, &f->slot);
+	volatile u64 *global = lookup(&epochs, &zero);
+	volatile u64 *src = lookup(&epochs, &f->src_epoch), *dst = lookup(&epochs, &f->dst_epoch);
+	if (!s || !global || !src || !dst || s->global != *global || s->src != *src || s->dst != *dst)
+		return 0;
+	return (struct slot *)s;
+}
+
+INLINE void count(struct slot *s, u32 bytes)
+{
+	__sync_fetch_and_add(&s->packets, 1);
+	__sync_fetch_and_add(&s->bytes, bytes);
+	*(volatile u64 *)&s->last = coarse_ns();
+}

@@ -1,0 +1,37 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// load loads the programs, or skips the test.
+func load(t testing.TB) *Datapath {
+	t.Helper()
+	netns.RequireRoot(t)
+	d, err := Load(&Config{Flows: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestLoad(t *testing.T) {
+	d := load(t)
+	for _, p := range d.programs() {
+		info, err := p.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := info.VerifiedInstructions()
+		size, _ := info.JitedSize()
+		insns, _ := info.Instructions()
+		t.Logf("%s: %d instructions, %d verified, %d bytes of machine code", info.Name, len(insns), n, size)
+	}
+}
