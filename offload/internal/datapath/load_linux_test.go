@@ -6,11 +6,13 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// load loads the programs, or skips the test.
-func load(t testing.TB) *Datapath {
+// load loads the programs with tables for a few flows, or skips the test.
+func load(t testing.TB) *Datapath { t.Helper(); return loadFor(t, 64) }
+
+func loadFor(t testing.TB, flows int) *Datapath {
 	t.Helper()
 	netns.RequireRoot(t)
-	d, err := Load(&Config{Flows: 64})
+	d, err := Load(&Config{Flows: flows})
 	if err != nil {
 		t.Fatal(err)
 	}
