@@ -34,6 +34,7 @@ type Datapath struct {
 	objects objects
 	epochs  []atomic.Uint64
 	slots   []Slot
+	decapL4 bool // the kernel can decapsulate UDP superframes
 	mapped  [][]byte
 
 	mu      sync.Mutex
@@ -83,7 +84,7 @@ func Load(cfg *Config) (*Datapath, error) {
 	if err := spec.Variables["decap_l4"].Set(l4); err != nil {
 		return nil, fmt.Errorf("datapath: variable decap_l4: %w", err)
 	}
-	d := &Datapath{}
+	d := &Datapath{decapL4: l4}
 	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
 		return nil, refused(err)
 	}

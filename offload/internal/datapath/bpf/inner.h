@@ -54,6 +54,8 @@ INLINE int upper(struct __sk_buff *skb, u32 at, u32 ip, u32 icmp, struct inner *
 			len = b >> 4 << 2;
 		}
 	} else if (p->upper == icmp) {
+		if (skb->gso_size)
+			return PROTOCOL;
 		if (load(skb, l4, &b, 1))
 			return SHORT;
 		if (icmp == ICMPV6 && b >= 133 && b <= 137)
