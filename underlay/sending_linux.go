@@ -1,6 +1,10 @@
 package underlay
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
 
 // Sending is what the datagrams of one set of transmit sockets have in common, for those who send in the underlay's place.
 type Sending struct {
@@ -8,6 +12,10 @@ type Sending struct {
 	NoSum    bool     // a single datagram has no UDP checksum
 	Mark     uint32   // SO_MARK
 	Device   string   // bound to, "" = none
+	ZeroSum  bool     // received datagrams without a UDP checksum are accepted
+
+	// Namespace is the number of the network namespace of the sockets (SO_NETNS_COOKIE), 0 if the kernel does not say.
+	Namespace uint64
 }
 
 // Sending returns what datagrams of a set (Datagram.Set) have in common. It is false if there is no such set, or its sockets
@@ -21,5 +29,9 @@ func (u *UDP) Sending(set uint8) (Sending, bool) {
 	if ports == nil { // closed
 		return Sending{}, false
 	}
-	return Sending{slices.Clone(*ports), s.lone&withSum == 0, u.cfg.Mark, u.cfg.Device}, true
+	ns, err := sys.Namespace(u.readers[0].sock.raw)
+	return Sending{
+		SrcPorts: slices.Clone(*ports), NoSum: s.lone&withSum == 0, Mark: u.cfg.Mark, Device: u.cfg.Device,
+		ZeroSum: u.is4 || u.cfg.ZeroChecksum6RX, Namespace: ns,
+	}, err == nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,4 +79,14 @@ func here(fd uintptr) (bool, error) {
 func netnsCookie(fd uintptr) (uint64, bool) {
 	v, err := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	return v, err == nil
+}
+
+// Namespace returns the number of the network namespace of a socket, 0 before Linux 5.14 (SO_NETNS_COOKIE). No two namespaces
+// have one number until the system is started again.
+func Namespace(c syscall.RawConn) (ns uint64, err error) {
+	err = Control(c, func(fd int) error {
+		ns, _ = netnsCookie(uintptr(fd))
+		return nil
+	})
+	return ns, err
 }

@@ -187,3 +187,21 @@ func (l *Link) SetMAC(mac [6]byte) error {
 		return nil
 	})
 }
+
+// Place returns the index of the device, and which network namespace it is in (see [Namespace]).
+func (l *Link) Place() (index int, ns uint64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.follow(); err != nil {
+		return 0, 0, err
+	}
+	ifr, err := l.ioctl(unix.SIOCGIFINDEX, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = Control(l.conn, func(fd int) error {
+		ns, _ = netnsCookie(uintptr(fd))
+		return nil
+	})
+	return int(ifr.Uint32()), ns, err
+}

@@ -50,6 +50,8 @@ func (l *Link) SetMTU(mtu int) error     { return errors.ErrUnsupported }
 func (l *Link) SetMAC(mac [6]byte) error { return errors.ErrUnsupported }
 func (l *Link) Up() error                { return errors.ErrUnsupported }
 
+func (l *Link) Place() (index int, ns uint64, err error) { return 0, 0, errors.ErrUnsupported }
+
 func (l *Link) PacketInfo() (bool, error) { return false, errors.ErrUnsupported }
 
 func TunTaken(name string) bool                         { return false }
