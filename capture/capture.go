@@ -135,7 +135,7 @@ func (c *Capture) Configure(cfg Config) error {
 func (c *Capture) Config() Config { return *c.cfg.Load() }
 
 // Segments makes sw the switch that has the segments of Selection.VNI. It uses the [vswitch.Tap] of sw while such a file is
-// open.
+// open, and [vswitch.Switch.SetWatched] while any is: without Segments no Offload carries frames past the ports of the capture.
 func (c *Capture) Segments(sw *vswitch.Switch) {
 	c.list.Lock()
 	defer c.list.Unlock()
@@ -183,12 +183,15 @@ func (c *Capture) change(by func([]*File) []*File) {
 		files = slices.Clone(*old)
 	}
 	bySegment := func(f *File) bool { return f.sel.VNI != nil }
-	was := slices.ContainsFunc(files, bySegment)
+	was, some := slices.ContainsFunc(files, bySegment), len(files) > 0
 	files = by(files)
 	if len(files) == 0 {
 		c.on.Store(nil)
 	} else {
 		c.on.Store(&files)
+	}
+	if now := len(files) > 0; now != some && c.sw != nil {
+		c.sw.SetWatched(now)
 	}
 	switch is := slices.ContainsFunc(files, bySegment); {
 	case is && !was:
@@ -196,6 +199,16 @@ func (c *Capture) change(by func([]*File) []*File) {
 	case was && !is:
 		c.sw.SetTap(nil)
 	}
+}
+
+// look returns what is inside one of the ports and underlays around others, if the switch knows when there is a file.
+func (c *Capture) look(x any) any {
+	c.list.Lock()
+	defer c.list.Unlock()
+	if c.sw == nil {
+		return nil
+	}
+	return x
 }
 
 // forget removes a file from the list.

@@ -34,6 +34,9 @@ func (p *port) Readers() []frame.Reader {
 	return rs
 }
 
+// Inside returns the port that this one is around, nil if frames may pass here only.
+func (p *port) Inside() any { return p.c.look(p.Port) }
+
 func (p *port) Writer(w int) frame.Writer { return &portWriter{p: p, to: p.Port.Writer(w)} }
 
 // of returns the interface of a frame from a port.

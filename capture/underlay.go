@@ -38,6 +38,9 @@ func (u *captured) Readers() []frame.Reader {
 	return rs
 }
 
+// Inside returns the underlay that this one is around, nil if packets may pass here only.
+func (u *captured) Inside() any { return u.c.look(u.Underlay) }
+
 func (u *captured) Sender(w int) frame.Sender {
 	return &underlaySender{u: u, to: u.Underlay.Sender(w)}
 }

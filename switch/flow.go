@@ -75,6 +75,14 @@ func (s *Switch) SetOffload(o Offload) error {
 	return nil
 }
 
+// SetWatched says that somebody sees all frames at the ports or the underlays, as a capture does: no pair has a Flow meanwhile.
+func (s *Switch) SetWatched(on bool) {
+	s.watched.Store(on)
+	if on {
+		s.changed()
+	}
+}
+
 // changed voids all decisions that the Offload knows.
 func (s *Switch) changed() {
 	if o := s.offload.Load(); o != nil {
@@ -98,7 +106,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		return f, ErrNoAttachment
 	case !p.Src.IsHost() || !p.Dst.IsHost():
 		return f, ErrDropped
-	case s.trace.Load() != nil || s.tap.Load() != nil:
+	case s.watched.Load() || s.trace.Load() != nil || s.tap.Load() != nil:
 		return f, ErrWatched
 	case c.gbp != 0:
 		return f, ErrTag

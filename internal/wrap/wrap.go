@@ -51,6 +51,14 @@ func (w *wrapped) Name() string             { return Name(w.in) }
 func (w *wrapped) MTU(peer uint16) int      { return w.in.MTU(peer) }
 func (w *wrapped) Offloads() frame.Offloads { return offloads(w.in) }
 
+// Inside returns the port inside, if the Decorator says that frames may be carried past it by those who ask.
+func (w *wrapped) Inside() any {
+	if d, ok := w.Decorator.(interface{ Inside() any }); ok {
+		return d.Inside()
+	}
+	return nil
+}
+
 type pausable struct {
 	wrapped
 	Pauser

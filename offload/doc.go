@@ -1,0 +1,44 @@
+// Package offload carries flows in the kernel that a switch has decided. User space stays the switch: it learns, decides and
+// counts, and whatever the kernel does not carry goes through it as without this package.
+//
+//	               +------------------- switch ------------------+
+//	port --------> | decide --hint--> Offload --Flow?--> decide  | --------> VTEP, port      every frame that has no flow
+//	   |           +---------------------|-----------------------+              ^
+//	   |                          puts, renews, counts                          |
+//	   |                                 v                                      |
+//	   +---- tcx ------------------ eBPF: flows ----------------- tcx ----------+            frames of flows
+//
+// A worker of the switch hints a pair of hosts whose frames keep coming. The Offload asks [vswitch.Switch.Flow] for the decision,
+// and how the frames enter and leave: a TAP of the host, an interface or a veth pair ([port.Device.Hook]), the tunnel's outer
+// headers ([vtep.VTEP.Path]) and the device of the route. It puts one entry for each direction. A frame that has no entry, or
+// whose entry is void, or that is anything but plain IPv4 or IPv6, goes on to user space, untouched.
+//
+// # Never by an old decision
+//
+// An entry holds for three counters of changes (epochs): of everything, of the source MAC and of the destination MAC. The switch and
+// the VTEP count after each change of what decisions depend on, which is one atomic addition in memory that the kernel's
+// program reads: from then on frames go to user space, until the Offload has asked again. Methods of the switch that wait for
+// frames on their way, such as Detach and [vswitch.Switch.Settle], wait for the kernel's programs too.
+//
+// # Counters, ageing
+//
+// Once a second the Offload reads the counters of the flows. They are added to all that the switch and the VTEP count, and sources
+// that were heard are refreshed in the FDB: both are late by a second at most. A flow without a frame for [Config].Idle is removed.
+//
+// # What is not carried
+//
+// Frames stay with user space that a stage inspects (policy, guards, MSS clamp), while there is a capture or a trace, in tunnels other
+// than plain VXLAN, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay
+// sends none), of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why.
+//
+// Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
+// come so is received in user space, which is faster for them.
+//
+// What is carried does not pass the host's packet filter, connection tracking and IPsec policies for UDP, and tcpdump sees it on
+// the underlay only.
+//
+// # Needs
+//
+// Linux 6.6 or later, CAP_BPF and CAP_NET_ADMIN. Nothing is pinned: when the process ends, however it ends, its programs go with it, and
+// a connection goes on through user space as soon as that is back.
+package offload

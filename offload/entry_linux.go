@@ -1,0 +1,254 @@
+package offload
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/shares"
+	"github.com/vxswitch/vxswitch/offload/internal/datapath"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// An entry is a flow in the tables of the data path.
+type entry struct {
+	flow vswitch.Flow
+	plan plan
+	slot uint32
+	item *shares.Item[*entry]
+
+	put     time.Duration // when
+	used    time.Duration // when a frame was last seen to be carried, or put
+	counted frame.Count   // passed on
+}
+
+var (
+	errFull = errors.New("full") // others have no larger share than the source of the pair
+	errLost = errors.New("data-path")
+)
+
+// clock returns the time by the clock of slots.
+func clock() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC_COARSE, &t)
+	return time.Duration(t.Nano())
+}
+
+// decide returns the decision about a pair, how it is carried out, and for which epochs both hold.
+func (o *Offload) decide(p vswitch.Pair) (f vswitch.Flow, how plan, v datapath.Validity, err error) {
+	how.flow.SrcEpoch, how.flow.DstEpoch = o.epoch(p.Src), o.epoch(p.Dst)
+	v = o.present(&how.flow) // before the tables are read
+	if f, err = o.sw.Flow(p); err == nil {
+		err = o.planFor(&f, &how)
+	}
+	return f, how, v, err
+}
+
+func (o *Offload) present(f *datapath.Flow) datapath.Validity {
+	return datapath.Validity{Global: o.dp.Epoch(datapath.Global), Src: o.dp.Epoch(f.SrcEpoch), Dst: o.dp.Epoch(f.DstEpoch)}
+}
+
+// valid reports whether an entry carries frames now.
+func (o *Offload) valid(e *entry) bool {
+	return o.dp.Slot(e.slot).Validity() == o.present(&e.plan.flow)
+}
+
+// add puts a pair.
+func (o *Offload) add(p vswitch.Pair) (*entry, error) {
+	f, how, v, err := o.decide(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range how.needs {
+		if err := o.devices.attach(d); err != nil {
+			o.cfg.Log.Warn("offload: attaching a program", "err", err)
+			return nil, errLost
+		}
+	}
+	o.mu.Lock()
+	room := o.order.Room(p.From, 1, o.cfg.Flows, func(x *entry) { o.remove(x) })
+	o.mu.Unlock()
+	if !room {
+		return nil, errFull
+	}
+	slot, err := o.takeSlot()
+	if err != nil {
+		return nil, err
+	}
+	how.flow.Slot = slot
+	o.dp.Slot(slot).Validate(v)
+	if how.in {
+		err = o.dp.PutIn(how.inKey, &how.flow)
+	} else {
+		err = o.dp.PutOut(how.outKey, &how.flow)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.dp.Slot(slot).Kill()
+		o.free = append(o.free, slot)
+		o.cfg.Log.Warn("offload: putting a flow", "err", err)
+		return nil, errLost
+	}
+	now := clock()
+	e := &entry{flow: f, plan: how, slot: slot, put: now, used: now}
+	e.item = o.order.Add(p.From, e, 1)
+	o.entries[p] = e
+	o.hold(e, 1)
+	o.stats.Added++
+	return e, nil
+}
+
+// hold counts the entries of an epoch: Changed does not wake anybody for others.
+func (o *Offload) hold(e *entry, n int) {
+	o.held[e.plan.flow.SrcEpoch].Add(uint32(n))
+	o.held[e.plan.flow.DstEpoch].Add(uint32(n))
+}
+
+// remove takes an entry out. Its slot waits for a grace period. o.mu is held.
+func (o *Offload) remove(e *entry) {
+	o.dp.Slot(e.slot).Kill()
+	var err error
+	if e.plan.in {
+		err = o.dp.DeleteIn(e.plan.inKey)
+	} else {
+		err = o.dp.DeleteOut(e.plan.outKey)
+	}
+	if err != nil {
+		o.cfg.Log.Warn("offload: deleting a flow", "err", err)
+	}
+	o.order.Remove(e.item)
+	delete(o.entries, e.flow.Pair)
+	o.hold(e, -1)
+	o.dying = append(o.dying, e)
+	o.stats.Removed++
+}
+
+// takeSlot returns a slot that no program knows.
+func (o *Offload) takeSlot() (uint32, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.free) == 0 && int(o.next) == o.dp.Slots() {
+		if err := o.bury(); err != nil {
+			return 0, err
+		}
+		if len(o.free) == 0 {
+			return 0, errFull
+		}
+	}
+	if n := len(o.free); n > 0 {
+		slot := o.free[n-1]
+		o.free = o.free[:n-1]
+		return slot, nil
+	}
+	o.next++
+	return o.next - 1, nil
+}
+
+// bury counts the last frames of removed entries, and frees their slots. o.mu is held.
+func (o *Offload) bury() error {
+	if len(o.dying) == 0 {
+		return nil
+	}
+	if err := datapath.Grace(); err != nil {
+		return errLost
+	}
+	for _, e := range o.dying {
+		o.count(e)
+		o.dp.Slot(e.slot).Clear()
+		o.free = append(o.free, e.slot)
+	}
+	clear(o.dying)
+	o.dying = o.dying[:0]
+	return nil
+}
+
+// renew asks again about the entries that are void.
+func (o *Offload) renew() {
+	o.round = newRound()
+	renewed := uint64(0)
+	for _, e := range o.entries {
+		if o.valid(e) {
+			continue
+		}
+		f, how, v, err := o.decide(e.flow.Pair)
+		if how.flow.Slot = e.slot; err == nil && how.same(&e.plan) {
+			o.mu.Lock()
+			o.count(e)
+			e.flow = f
+			o.mu.Unlock()
+			o.dp.Slot(e.slot).Validate(v)
+			renewed++
+			continue
+		}
+		o.mu.Lock()
+		o.remove(e)
+		o.mu.Unlock()
+		if err == nil {
+			_, _ = o.add(f.Pair) // another way: if there is no room, a hint will come
+		}
+	}
+	o.mu.Lock()
+	o.stats.Renewed += renewed
+	o.mu.Unlock()
+}
+
+// tick counts, and removes flows that nobody uses.
+func (o *Offload) tick() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.collect()
+	now := clock()
+	for _, e := range o.entries {
+		if now-e.used >= o.cfg.Idle {
+			o.remove(e)
+		}
+	}
+	if err := o.bury(); err != nil {
+		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
+	}
+}
+
+// collect passes on what the flows have carried since the last time. o.mu is held.
+func (o *Offload) collect() {
+	for _, e := range o.entries {
+		o.count(e)
+	}
+	for _, e := range o.dying {
+		o.count(e)
+	}
+}
+
+// count passes on what a flow has carried. o.mu is held.
+func (o *Offload) count(e *entry) {
+	packets, bytes, last := o.dp.Slot(e.slot).Counters()
+	n := frame.Count{Frames: packets - e.counted.Frames, Bytes: bytes - e.counted.Bytes}
+	if n.Frames == 0 {
+		return
+	}
+	e.counted = frame.Count{Frames: packets, Bytes: bytes}
+	e.used = max(e.used, last)
+	if e.item.Size != 0 {
+		o.order.Renew(e.item)
+	}
+	o.stats.Carried.Frames += n.Frames
+	o.stats.Carried.Bytes += n.Bytes
+	o.sw.Carried(&e.flow, n)
+	if v := e.plan.rx; v != nil {
+		v.Carried(e.flow.From.Peer(), n, frame.Count{})
+	}
+	if v := e.plan.tx; v != nil {
+		v.Carried(e.flow.To.Peer(), frame.Count{}, n)
+	}
+}
+
+// show returns an entry as users see it. o.mu is held.
+func (o *Offload) show(e *entry, now time.Duration) Entry {
+	f := &e.flow
+	return Entry{
+		VNI: f.VNI, From: f.From, Tag: f.Tag, Src: f.Src, Dst: f.Dst, To: f.To, Carried: e.counted,
+		Age: now - e.put, Idle: max(now-e.used, 0), Valid: o.valid(e),
+	}
+}

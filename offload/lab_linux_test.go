@@ -1,0 +1,131 @@
+package offload
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const vni = 100
+
+// A site is a switch in a host on the wire, with an Offload. The host itself is the guest, by tap0.
+//
+//	host 192.0.2.X: tap0 192.168.7.X -- segment -- VTEP -- UDP -- eth0
+type site struct {
+	t    *testing.T
+	h    *netns.Host
+	x    int
+	sw   *vswitch.Switch
+	vsi  *vswitch.VSI
+	v    *vtep.VTEP
+	at   *vswitch.Attachment // of the VTEP
+	tap  *port.Device
+	tapA *vswitch.Attachment
+	o    *Offload
+}
+
+func addr(x int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(x)}) }
+
+func guest(x int) string { return fmt.Sprintf("192.168.7.%d", x) }
+
+func newSite(t *testing.T, h *netns.Host, x int, peers ...int) *site {
+	t.Helper()
+	s := &site{t: t, h: h, x: x}
+	u := netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(netip.AddrPortFrom(addr(x), 4789), nil) })
+	s.v = check.Must(vtep.New(nil, u))(t)
+	s.sw = check.Must(vswitch.New(nil))(t)
+	s.vsi = check.Must(s.sw.VSI(vni, nil))(t)
+	s.at = check.Must(s.vsi.Attach(s.v, vni))(t)
+	var list []netip.AddrPort
+	for _, p := range peers {
+		list = append(list, netip.AddrPortFrom(addr(p), 4789))
+	}
+	check.OK(t, s.v.SetFlood(vni, list...))
+	s.tap = netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1450}) })
+	s.tapA = check.Must(s.vsi.Attach(s.tap, 0))(t)
+	h.Addr("tap0", guest(x)+"/24")
+	ended := make(chan error, 1)
+	go func() { ended <- s.sw.Run(context.Background()) }()
+	t.Cleanup(func() {
+		s.sw.Close()
+		check.OK(t, <-ended)
+	})
+	s.o = netns.Open(t, h, func() (*Offload, error) { return New(s.sw, nil) })
+	return s
+}
+
+// two returns two hosts on a wire.
+func two(t *testing.T) (a, b *netns.Host) {
+	t.Helper()
+	n := netns.New(t)
+	a, b = n.Host("a"), n.Host("b")
+	n.Link(a, "192.0.2.1/24", b, "192.0.2.2/24")
+	return a, b
+}
+
+func (s *site) stats() Stats {
+	s.t.Helper()
+	return check.Must(s.o.Stats())(s.t)
+}
+
+// flows waits for n flows.
+func (s *site) flows(n int) {
+	s.t.Helper()
+	s.h.Until(fmt.Sprintf("%d flows", n), func() bool { return s.stats().Flows == n })
+}
+
+// TestKernelPeer: TCP both ways between the host and a kernel's vxlan device is carried, and counted as if it were not.
+func TestKernelPeer(t *testing.T) {
+	a, b := two(t)
+	s := newSite(t, a, 1, 2)
+	b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: "192.0.2.2", Remote: "192.0.2.1", Addr: guest(2) + "/24", Keep: true})
+	a.Ping(guest(2), 20)
+	before := s.stats()
+	to := a.IPerf(b, guest(2), "-n", "500M")
+	from := a.IPerf(b, guest(2), "-n", "500M", "-R")
+	t.Logf("towards the kernel %v, from it %v", to, from)
+	st := s.stats()
+	t.Logf("%+v", st)
+	if st.Carried.Bytes-before.Carried.Bytes < 900e6 {
+		t.Errorf("%d bytes carried of 1000 MB", st.Carried.Bytes-before.Carried.Bytes)
+	}
+	var ports uint64
+	for _, p := range s.sw.Stats().Ports {
+		ports += p.Rx.Bytes
+	}
+	if ports < 1000e6 {
+		t.Errorf("the switch has counted %d bytes of 1000 MB", ports)
+	}
+}
+
+// TestBothCarry: two sites of ours, also after one has lost its Offload.
+func TestBothCarry(t *testing.T) {
+	a, b := two(t)
+	s, r := newSite(t, a, 1, 2), newSite(t, b, 2, 1)
+	a.Ping(guest(2), 20)
+	s.flows(2)
+	r.flows(2)
+	a.IPerf(b, guest(2), "-n", "500M")
+	t.Logf("%+v\n%+v", s.stats(), r.stats())
+	check.OK(t, r.o.Close())
+	a.IPerf(b, guest(2), "-n", "100M")
+	a.IPerf(b, guest(2), "-n", "100M", "-R")
+	check.OK(t, s.o.Close())
+	a.Ping(guest(2), 3)
+	_ = frame.MAC{}
+	_ = time.Second
+}

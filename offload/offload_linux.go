@@ -1,0 +1,292 @@
+package offload
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/shares"
+	"github.com/vxswitch/vxswitch/offload/internal/datapath"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+const (
+	maxHints   = 1024                 // that wait
+	maxRefused = 4096                 // pairs that are not asked for again within a second
+	calm       = 5 * time.Millisecond // between two rounds of asking again
+)
+
+// An Offload carries flows of one switch. Its methods are safe for concurrent use.
+type Offload struct {
+	sw  *vswitch.Switch
+	cfg Config
+	dp  *datapath.Datapath
+	key mix.Key // of epochs
+
+	hints chan vswitch.Pair
+	lost  atomic.Uint64
+	wake  chan struct{}                  // something is void
+	held  [datapath.Epochs]atomic.Uint32 // entries that depend on an epoch
+	done  chan struct{}
+	ended sync.WaitGroup
+
+	// Of the goroutine.
+	home    *home
+	routes  *routes
+	devices devices
+	refused map[vswitch.Pair]struct{} // in this second
+	round   round
+	vteps   map[*vtep.VTEP]struct{} // that say when they change
+
+	gate sync.RWMutex // held to write while the data path is closed
+	shut bool         // it is
+
+	mu      sync.Mutex // guards what follows; only the goroutine changes entries
+	closed  bool
+	entries map[vswitch.Pair]*entry
+	order   shares.List[*entry]
+	dying   []*entry // removed, with frames perhaps still on their way
+	free    []uint32 // slots
+	next    uint32   // slot never used
+	stats   Stats
+}
+
+// New has flows of the switch carried from now on, in the network namespace of the calling thread. The error says in one line why
+// that does not work here. A nil cfg means defaults. Close the Offload before or after the switch.
+func New(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
+	o := &Offload{
+		sw: sw, key: mix.New(), hints: make(chan vswitch.Pair, maxHints), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, vteps: map[*vtep.VTEP]struct{}{},
+		stats: Stats{Refused: map[string]uint64{}},
+	}
+	if cfg != nil {
+		o.cfg = *cfg
+	}
+	err := o.cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.open(); err != nil {
+		o.release()
+		return nil, fmt.Errorf("offload: %w", err)
+	}
+	o.ended.Go(o.run)
+	return o, nil
+}
+
+func (o *Offload) open() (err error) {
+	if o.dp, err = datapath.Load(&datapath.Config{Flows: o.cfg.Flows}); err != nil {
+		return err
+	}
+	if o.home, err = openHome(); err != nil {
+		return fmt.Errorf("network namespace: %w", err)
+	}
+	if o.routes, err = newRoutes(o.home); err != nil {
+		return fmt.Errorf("following routes: %w", err)
+	}
+	o.devices = devices{dp: o.dp, home: o.home}
+	return o.sw.SetOffload(o)
+}
+
+// release closes what open has opened.
+func (o *Offload) release() (err error) {
+	if o.routes != nil {
+		o.routes.close()
+	}
+	if o.home != nil {
+		o.home.close()
+	}
+	if o.dp != nil {
+		err = o.dp.Close()
+	}
+	return err
+}
+
+// Close ends the carrying of flows: from its return on, all frames go through the switch. It is idempotent.
+func (o *Offload) Close() error {
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		return nil
+	}
+	o.closed = true
+	o.mu.Unlock()
+	_ = o.sw.SetOffload(nil) // an error says that the switch is closed
+	close(o.done)
+	o.ended.Wait()
+	o.dp.Bump(datapath.Global)
+	err := errors.Join(datapath.Grace(), o.devices.close())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.collect()
+	clear(o.entries)
+	o.dying = nil
+	o.unwatch()
+	o.gate.Lock()
+	defer o.gate.Unlock()
+	o.shut = true
+	return errors.Join(err, o.release())
+}
+
+// Hint implements vswitch.Offload.
+func (o *Offload) Hint(p vswitch.Pair) {
+	select {
+	case o.hints <- p:
+	default:
+		o.lost.Add(1)
+	}
+}
+
+// Changed implements vswitch.Offload.
+func (o *Offload) Changed(_ frame.VNI, mac frame.MAC) {
+	o.gate.RLock()
+	defer o.gate.RUnlock()
+	if o.shut {
+		return
+	}
+	i := uint32(datapath.Global)
+	if !mac.IsZero() {
+		i = o.epoch(mac)
+	}
+	o.dp.Bump(i)
+	if i == datapath.Global || o.held[i].Load() != 0 {
+		o.stir()
+	}
+}
+
+// epoch returns the epoch that counts the changes of a MAC, in any segment.
+func (o *Offload) epoch(mac frame.MAC) uint32 {
+	return uint32(o.key.Hash64(mac.Uint64())%(datapath.Epochs-1)) + 1
+}
+
+func (o *Offload) stir() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Settle implements vswitch.Offload.
+func (o *Offload) Settle() {
+	if err := datapath.Grace(); err != nil {
+		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.collect()
+	}
+}
+
+// run takes hints, asks again and counts until Close.
+func (o *Offload) run() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var again <-chan time.Time // after calm
+	wake, changed := o.wake, o.routes.changed
+	for {
+		select {
+		case <-o.done:
+			return
+		case p := <-o.hints:
+			o.offer(p)
+		case <-wake:
+			wake, again = nil, time.After(calm)
+			o.renew()
+		case <-again:
+			wake, changed, again = o.wake, o.routes.changed, nil
+		case <-changed:
+			changed, again = nil, time.After(calm)
+			o.follows()
+		case <-tick.C:
+			clear(o.refused)
+			o.tick()
+		}
+	}
+}
+
+// follows follows a change of routes, addresses or devices.
+func (o *Offload) follows() {
+	devices := o.routes.devices.Swap(false)
+	if o.routes.differ() || devices {
+		o.dp.Bump(datapath.Global)
+		o.stir()
+	}
+	if devices {
+		o.devices.tidy()
+	}
+}
+
+// offer puts a pair that was hinted, and its other direction.
+func (o *Offload) offer(p vswitch.Pair) {
+	if e := o.entries[p]; e != nil {
+		if !o.valid(e) {
+			o.stir()
+		}
+		return
+	}
+	if _, no := o.refused[p]; no || len(o.refused) == maxRefused {
+		return
+	}
+	o.round = newRound()
+	e, why := o.add(p)
+	if why == nil {
+		back := vswitch.Pair{From: e.flow.To, Tag: e.flow.OutTag, Src: p.Dst, Dst: p.Src}
+		if o.entries[back] == nil {
+			_, why = o.add(back)
+			p = back
+		}
+	}
+	if why != nil {
+		o.refused[p] = struct{}{}
+		o.mu.Lock()
+		o.stats.Refused[why.Error()]++
+		o.mu.Unlock()
+	}
+}
+
+// Flows iterates over the flows that are carried, in no order.
+func (o *Offload) Flows() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		o.mu.Lock()
+		list := make([]Entry, 0, len(o.entries))
+		now := clock()
+		if !o.closed {
+			o.collect()
+			for _, e := range o.entries {
+				list = append(list, o.show(e, now))
+			}
+		}
+		o.mu.Unlock()
+		for _, e := range list {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Stats returns a snapshot of the counters.
+func (o *Offload) Stats() (Stats, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return o.stats, nil
+	}
+	o.collect()
+	st := o.stats
+	st.Flows, st.HintsLost = len(o.entries), o.lost.Load()
+	st.Refused, st.Misses = maps.Clone(o.stats.Refused), map[string]uint64{}
+	m, err := o.dp.Misses()
+	for c, n := range m.All() {
+		st.Misses[c.String()] = n
+	}
+	return st, err
+}
