@@ -155,6 +155,9 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	if n.openGates(a); a.ends(nil) {
 		return
 	}
+	if n.take(a, "", "datapath", func() error { return n.setDatapath(cfg.Datapath) }) {
+		return
+	}
 	n.closeUnused(wanted)
 	n.limits(cfg)
 	n.prober.look()

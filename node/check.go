@@ -43,6 +43,9 @@ func (k checker) check(c *Config) error {
 	k.Ask("", *c, c.Config.Check)
 	k.Ask("gateway", c.Gateway, c.Gateway.Check)
 	k.Ask("capture", c.Capture, c.Capture.Check)
+	if c.Datapath > DatapathAuto {
+		k.Want("datapath", uint8(c.Datapath), "user, kernel or auto")
+	}
 	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
 		k.Fail("control.socket", nil, "path too long: at most %d bytes, %d of them for its directory, are allowed", maxSocket+17, maxSocket)
 	}

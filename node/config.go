@@ -33,6 +33,8 @@ type Config struct {
 	Gateway l3.GatewayConfig `json:"gateway,omitzero"` // limits of all gateways
 	Capture capture.Config   `json:"capture,omitzero"` // packet capture, from its next start on
 	Control Control          `json:"control,omitzero"` // control socket
+
+	Datapath Datapath `json:"datapath,omitzero"` // where flows are carried that the switch has decided
 }
 
 // Control configures the control socket of a running node.

@@ -104,7 +104,7 @@ func TestLimitsWrong(t *testing.T) {
 		"5:61: gateway.queued: -3: must be 0 or more",
 		"6:23: capture.buffer: 7: must be 131072 to 1073741824, or 0 for 4194304",
 		"6:37: capture.snapLen: 262145: must be 1 to 262144, or 0 for 262144",
-		"6:46: log: unknown key; allowed are capture, control, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs",
+		"6:46: log: unknown key; allowed are capture, control, datapath, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs",
 	}
 	if got := strings.Split(errs.Error(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -35,6 +36,10 @@ type Options struct {
 	// Listen opens the underlay of a tunnel on its AddrPort, such as a memory.Underlay in tests. For a tunnel with
 	// Local6 it is called twice, each time with one address as Local. nil = sockets of the system.
 	Listen func(*Tunnel) (vtep.Underlay, error)
+
+	// Offload has flows of the switch carried elsewhere, until it is closed, for Config.Datapath: see package offload, whose
+	// New is for it. nil = there is none.
+	Offload func(*vswitch.Switch) (io.Closer, error)
 }
 
 // A Node is a switch with its tunnels, ports, gateway and policies. Methods may be called concurrently.
@@ -46,6 +51,7 @@ type Node struct {
 	capture *capture.Capture
 	log     *slog.Logger
 	prober  *prober
+	offload offloader
 	kick    chan struct{} // for retry
 	open    openers
 	fault   func(step string) error // for tests: returns an error instead of a step
@@ -93,6 +99,7 @@ func New(o *Options) (*Node, error) {
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	n.prober = newProber(n)
+	n.offload.open = o.Offload
 	n.open = openers{listen, n.openDevice, listenBFD}
 	if o.Listen != nil {
 		n.open.underlay, n.open.bfd = o.Listen, nil
@@ -176,6 +183,10 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
+	if n.offload.on != nil {
+		err = errors.Join(err, n.offload.on.Close())
+		n.offload.on = nil
+	}
 	n.prober.close()
 	for _, t := range n.tunnels {
 		err = errors.Join(err, t.close())
