@@ -250,5 +250,9 @@ func (n *Node) Program(owner string, u control.Update) error {
 		return fmt.Errorf("node: Program: %w", net.ErrClosed)
 	}
 	defer n.prober.look()
-	return n.plane.Program(owner, u)
+	err := n.plane.Program(owner, u)
+	if n.offload.on != nil {
+		n.sw.Settle()
+	}
+	return err
 }

@@ -69,6 +69,7 @@ func (n *Node) changeParts(base *Config, provided map[string]*Config, k checker)
 		n.mu.Lock()
 		n.base, n.provided = base, provided
 		n.mu.Unlock()
+		n.sw.Settle() // no frame goes by the old configuration when the call returns
 	}
 	return err
 }
