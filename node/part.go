@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -22,6 +23,9 @@ func (c *Config) With(list, name string, text []byte) (*Config, error) {
 	p, err := x.part(list)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := strconv.ParseUint(name, 10, 24); err != nil && list == "segments" {
+		return nil, setting.Errors{{Path: list, Value: name, Allowed: "a VNI, 0 to 16777215"}}
 	}
 	r, at, err := p.set(name, text)
 	if err != nil {
@@ -62,10 +66,39 @@ func (c *Config) Without(list, name string) (*Config, error) {
 	if !p.del(name) {
 		return nil, fmt.Errorf("node: %s: there is no %q", list, name)
 	}
-	if err := x.Check(); err != nil {
+	err = x.Check()
+	if errs, ok := errorsOf(err); ok {
+		return nil, x.inUse(list+"["+name+"]", name, errs)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &x, nil
+}
+
+// inUse returns the errors of a configuration without an element as those of the element: they say what refers to it.
+func (c *Config) inUse(path, name string, errs setting.Errors) error {
+	in := setting.Errors{}
+	for _, e := range errs {
+		text := "is in use: " + c.named(e.Path)
+		if e.Value != nil && strings.Trim(e.Shown(), `"`) != name {
+			text += ": " + e.Shown() + ": " + e.Reason()
+		}
+		in = append(in, &setting.Error{Path: path, Text: text})
+	}
+	return in
+}
+
+// named returns a path with the name of the element of a list, or the VNI of a segment, in place of its number.
+func (c *Config) named(path string) string {
+	key, rest, _ := strings.Cut(path, "[")
+	number, rest, ok := strings.Cut(rest, "]")
+	p, err := c.part(key)
+	i, wrong := strconv.Atoi(number)
+	if !ok || err != nil || wrong != nil {
+		return path
+	}
+	return key + "[" + p.name(i) + "]" + rest
 }
 
 func errorsOf(err error) (setting.Errors, bool) {
@@ -78,6 +111,8 @@ type part struct {
 	key string
 	set func(name string, text []byte) (r *conf.Report, at int, err error)
 	del func(name string) bool
+
+	name func(i int) string
 }
 
 func (c *Config) part(list string) (part, error) {
@@ -126,5 +161,5 @@ func partOf[T any](key string, list *[]T, nameKey string, nameOf func(*T) string
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		}
 		return at >= 0
-	}}
+	}, func(i int) string { return nameOf(&(*list)[i]) }}
 }

@@ -35,6 +35,7 @@ func TestParts(t *testing.T) {
 		{"ports", "a", `[]`, "1:1: "},
 		{"segments", "10", `{"vni": 10, "tunnel": "vy"}`, `1:23: tunnel: "vy"`},
 		{"segments", "30", `{"vni": 30, "members": [{"port": "a"}]}`, `1:34: members[0]`},
+		{"segments", "ten", `{"vni": 10}`, `segments: "ten": must be a VNI, 0 to 16777215`},
 		{"colours", "a", `{}`, `"colours": must be one of tunnels, ports, policies, segments, vrfs`},
 	} {
 		if _, err := c.With(x.list, x.name, []byte(x.text)); err == nil || !strings.Contains(err.Error(), x.want) {
@@ -45,7 +46,7 @@ func TestParts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, x := range []struct{ list, name, want string }{
-		{"ports", "a", `segments[0].members[0].port: "a"`}, {"tunnels", "vx", `segments[0].tunnel: "vx"`}, {"ports", "z", `there is no "z"`},
+		{"ports", "a", `ports[a]: is in use: segments[10].members[0].port`}, {"tunnels", "vx", `tunnels[vx]: is in use: segments[10].tunnel`}, {"ports", "z", `there is no "z"`},
 	} {
 		if _, err := c.Without(x.list, x.name); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", x.name, err, x.want)

@@ -22,6 +22,7 @@ func effective(cfg *node.Config) []byte {
 	var tree map[string]any
 	text, _ := json.Marshal(cfg)
 	json.Unmarshal(text, &tree)
+	dropEmpty(tree, node.PartLists...)
 	for _, t := range objects(tree, "tunnels") {
 		tunnelDefaults(t)
 	}
@@ -35,6 +36,7 @@ func effective(cfg *node.Config) []byte {
 		defaults(p, "default", policy.Allow, "maxFlows", policy.DefaultMaxFlows)
 	}
 	for _, s := range objects(tree, "segments") {
+		dropEmpty(s, "members", "flood", "fdb")
 		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "refuse", false, "flaps", fdb.DefaultFlaps, "innerVLAN", "discard")
 		if n, ok := s["neighbours"].(map[string]any); ok {
 			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
@@ -97,6 +99,15 @@ func objects(tree map[string]any, key string) (list []map[string]any) {
 		list = append(list, x.(map[string]any))
 	}
 	return list
+}
+
+// dropEmpty deletes lists without elements, which are the same as none.
+func dropEmpty(o map[string]any, keys ...string) {
+	for _, key := range keys {
+		if list, ok := o[key].([]any); ok && len(list) == 0 {
+			delete(o, key)
+		}
+	}
 }
 
 // defaults sets missing keys; pairs has keys and values in turn.

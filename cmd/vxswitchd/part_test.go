@@ -63,6 +63,22 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// When its last element is deleted, a list is as if it had never been.
+func TestPartLast(t *testing.T) {
+	r := begin(t, `{"control": {"socket": "SOCKET"}}`)
+	c, ctx := api.NewClient(r.socket), t.Context()
+	before, err := c.Config(ctx)
+	must(t, err)
+	segment := api.Part{List: "segments", Name: "30"}
+	_, err = c.SetPart(ctx, segment, []byte(`{"vni": 30}`), false)
+	must(t, err)
+	_, err = c.DeletePart(ctx, segment, false)
+	must(t, err)
+	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+		t.Errorf("%v\n%s\nwant\n%s", err, after, before)
+	}
+}
+
 // What is refused says where, and changes nothing.
 func TestPartRefused(t *testing.T) {
 	r := begin(t, basic(t))
@@ -83,7 +99,12 @@ func TestPartRefused(t *testing.T) {
 		{"GET", "colours/red", ``, 404, `must be one of tunnels, ports, policies, segments, vrfs`},
 		{"GET", "segments/11", ``, 404, `segments: there is no \"11\"`},
 		{"DELETE", "segments/11", ``, 404, `segments: there is no \"11\"`},
-		{"DELETE", "tunnels/vx", ``, 422, `config: segments[0].tunnel: \"vx\"`},
+		{"DELETE", "tunnels/vx", ``, 422, `config: tunnels[vx]: is in use: segments[10].tunnel`},
+		{"DELETE", "vrfs/red", ``, 422, `config: vrfs[red]: is in use: segments[10].gateway.vrf`},
+		{"DELETE", "policies/p", ``, 422, `config: policies[p]: is in use: segments[10].policy`},
+		{"DELETE", "segments/10", ``, 422, `config: segments[10]: is in use: vrfs[red].routes[0].via[0].segment`},
+		{"PUT", "segments/ten", `{"vni": 10}`, 422, `must be a VNI, 0 to 16777215`},
+		{"PUT", "segments/16777216", `{"vni": 10}`, 422, `must be a VNI, 0 to 16777215`},
 		{"PUT", "ports/nope0", `{"name": "nope0", "type": "packet"}`, 422, "nope0"},
 	} {
 		if status, text := r.ask(x.method, "/v1/config/"+x.path, x.body); status != x.status || !strings.Contains(text, x.want) {
