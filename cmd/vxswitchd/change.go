@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -21,20 +22,39 @@ func readChange[T any](w http.ResponseWriter, r *http.Request) (x T, err error) 
 	if _, err := query(r); err != nil {
 		return x, err
 	}
-	return decodeChange[T](http.MaxBytesReader(w, r.Body, maxBody))
+	text, err := readBody(w, r, maxBody)
+	if err != nil {
+		return x, err
+	}
+	return decodeChange[T](text)
 }
 
-func decodeChange[T any](body io.Reader) (x T, err error) {
-	d := json.NewDecoder(body)
-	d.DisallowUnknownFields()
-	err = d.Decode(&x)
-	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
-		return x, wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxBody)
+// decodeChange reads a change as a file is read, and refuses it in the same words.
+func decodeChange[T any](text []byte) (x T, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return x, wrong(http.StatusBadRequest, "body: empty; must be an object with op")
 	}
-	if err != nil {
-		return x, wrong(http.StatusBadRequest, "body: %w", err)
+	r, err := conf.Read(text, &x, nil)
+	if err == nil {
+		err = r.Err()
 	}
-	return x, nil
+	if errs := (setting.Errors{}); errors.As(err, &errs) {
+		return x, wrong(http.StatusBadRequest, "%s", keyErrors(errs))
+	}
+	return x, err
+}
+
+// keyErrors returns errors with the keys of a body that is one line. What is wrong with the body as a whole has a position.
+func keyErrors(errs setting.Errors) string {
+	lines := make([]string, len(errs))
+	for i, e := range errs {
+		if lines[i] = "body:" + e.Error(); e.Path != "" {
+			x := *e
+			x.Line = 0
+			lines[i] = x.Error()
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 func checkOp(op string, allowed ...string) error {
@@ -56,6 +76,9 @@ func parseHost(s string, check func(netip.Addr) error) (netip.Addr, error) {
 
 // vsi returns a segment.
 func (s *server) vsi(vni frame.VNI) (*vswitch.VSI, error) {
+	if vni > frame.MaxVNI {
+		return nil, wrong(http.StatusBadRequest, "vni %d: must be 0 to %d", vni, frame.MaxVNI)
+	}
 	for _, v := range segments(s.n) {
 		if v.VNI() == vni {
 			return v, nil
@@ -90,6 +113,49 @@ func tunnelFor(vsi *vswitch.VSI, dst netip.Addr, name string) (string, error) {
 	return fit[0], nil
 }
 
+// checkPlace refuses a peer that a segment cannot have, and a port that is not in it, in the words of a change.
+func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string) error {
+	switch {
+	case dev != "":
+		return s.checkDev(vsi, dev)
+	case !dst.IsValid():
+		return nil
+	}
+	var local []netip.Addr
+	for a := range floodsOf(vsi) {
+		if v := a.Port().(*vtep.VTEP); tunnel == "" || tunnel == v.Name() {
+			tunnel, local = v.Name(), v.Local()
+		}
+	}
+	loopback := func(l netip.Addr) bool { return l.IsLoopback() }
+	switch {
+	case tunnel == "":
+		return wrong(http.StatusNotFound, "dst %v: vni %d has no tunnel", dst, vsi.VNI())
+	case slices.Contains(local, dst):
+		return wrong(http.StatusConflict, "dst %v: is this node's own address", dst)
+	case len(local) == 0: // a wildcard address: all families of the host
+		return nil
+	case !slices.ContainsFunc(local, func(l netip.Addr) bool { return l.Is4() == dst.Is4() }):
+		return wrong(http.StatusConflict, "dst %v: no tunnel of vni %d has an address of this family", dst, vsi.VNI())
+	case dst.IsLoopback() && !slices.ContainsFunc(local, loopback):
+		return wrong(http.StatusConflict, "dst %v: must not be a loopback address, because %v, the local address of tunnel %q, is none", dst, local[0], tunnel)
+	}
+	return nil
+}
+
+func (s *server) checkDev(vsi *vswitch.VSI, dev string) error {
+	for _, a := range vsi.Attachments() {
+		switch _, tunnel := a.Port().(*vtep.VTEP); {
+		case s.n.Switch().Name(a.Dest(0)) != dev:
+		case tunnel:
+			return wrong(http.StatusConflict, "dev %q: is a tunnel: use dst with the address of the peer", dev)
+		default:
+			return nil
+		}
+	}
+	return wrong(http.StatusNotFound, "dev %q: no such port in vni %d", dev, vsi.VNI())
+}
+
 // own returns the rows of a type that the socket added, of those that match.
 func own[T control.Row](s *server, match func(T) bool) (rows []T) {
 	for r := range s.n.Plane().Rows(owner) {
@@ -110,8 +176,9 @@ func (s *server) program(u control.Update) error {
 	s.n.Program(owner, control.Update{Snapshot: true, Loose: true, Add: old}) // they were there
 	why := err
 	if rows := control.Refused(err); len(rows) > 0 {
-		why = rows[0]
+		why = rows[0].Err
 	}
+	why = saidAs{fieldWords.Replace(why.Error()), why}
 	for _, no := range []error{control.ErrNoPort, control.ErrNoVTEP, control.ErrNoSegment, control.ErrNoVRF, control.ErrNoInterface} {
 		if errors.Is(err, no) {
 			return failure{http.StatusNotFound, why}
@@ -119,3 +186,18 @@ func (s *server) program(u control.Update) error {
 	}
 	return failure{http.StatusConflict, why}
 }
+
+// fieldWords turns the fields of rows into those of changes.
+var fieldWords = strings.NewReplacer("Prefix.Via: IP or MAC", "via or mac", "Prefix.Via.IP", "via", "Prefix.Via.MAC", "mac", "Prefix.Via.VTEP", "dst",
+	"Prefix.Via.VNI", "vni", "Prefix.Via.", "", "Prefix.Prefix", "prefix", "Prefix.VRF", "vrf", "VTEP: ", "dst: ", "VRF: ", "vrf: ", "MAC.MAC", "mac",
+	"required with MAC", "required with mac", `port "`, `dev "`)
+
+// A saidAs is an error in other words.
+type saidAs struct {
+	text string
+	error
+}
+
+func (s saidAs) Error() string { return s.text }
+
+func (s saidAs) Unwrap() error { return s.error }

@@ -69,10 +69,10 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 		return bad("takes either dst or dev")
 	case x.Tunnel != "" && x.Dst == "":
 		return bad("tunnel: requires dst")
-	case !to && (x.Op != api.Del || c.mac.IsZero()):
-		return bad("%s: requires dst or dev", x.Op)
 	case c.mac.IsZero() && !c.dst.IsValid():
 		return bad("mac 00:00:00:00:00:00: the flood list requires dst")
+	case !to && x.Op != api.Del:
+		return bad("%s: requires dst or dev", x.Op)
 	case c.mac.IsZero() && x.Op == api.Replace:
 		return bad("replace: requires the MAC of one host; use append and del for the flood list")
 	case !c.mac.IsZero() && x.Op == api.Append:
@@ -81,8 +81,39 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 	if c.vsi, err = s.vsi(x.VNI); err != nil {
 		return c, err
 	}
-	c.tunnel, err = tunnelFor(c.vsi, c.dst, x.Tunnel)
+	if c.tunnel, err = tunnelFor(c.vsi, c.dst, x.Tunnel); err == nil && x.Op != api.Del {
+		err = s.checkPlace(c.vsi, c.dst, c.tunnel, c.dev)
+	}
 	return c, err
+}
+
+// where returns the place of a change in its words, "" if it has none.
+func (c *change) where() string {
+	switch {
+	case c.dst.IsValid():
+		return fmt.Sprint(" with dst ", c.dst)
+	case c.dev != "":
+		return fmt.Sprintf(" with dev %q", c.dev)
+	}
+	return ""
+}
+
+// at reports whether an entry is at the place of a change: anywhere if it has none.
+func (s *server) at(c *change, e fdb.Entry) bool {
+	sw := s.n.Switch()
+	name := sw.Name(e.Dest)
+	switch {
+	case c.dst.IsValid():
+		peer, err := netip.ParseAddrPort(name)
+		if err != nil { // of IP-in-IP
+			a, _ := netip.ParseAddr(name)
+			peer = netip.AddrPortFrom(a, 0)
+		}
+		return peer.Addr() == c.dst
+	case c.dev != "":
+		return sw.Name(frame.NewDest(e.Dest.Port(), 0)) == c.dev
+	}
+	return true
 }
 
 // changeFlood adds a peer to a flood list, or removes one that the socket added.
@@ -127,6 +158,11 @@ func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []vtep.FloodPeer]
 	}
 }
 
+// samePlace reports whether a row has the place of a change, if that has one.
+func samePlace(c change, r control.MAC) bool {
+	return (!c.dst.IsValid() || r.VTEP.Addr() == c.dst) && (c.dev == "" || r.Port == c.dev)
+}
+
 // changeMAC adds or removes an entry. The entries are sticky: learning does not move them.
 func (s *server) changeMAC(c change) error {
 	row := control.MAC{VNI: c.vsi.VNI(), MAC: c.mac, Port: c.dev, Sticky: true}
@@ -139,6 +175,8 @@ func (s *server) changeMAC(c change) error {
 	switch {
 	case c.op == api.Add && (there || len(rows) > 0):
 		return wrong(http.StatusConflict, "%v already has an entry in vni %d: use replace", c.mac, row.VNI)
+	case c.op == api.Del && (len(rows) > 0 && !samePlace(c, rows[0]) || len(rows) == 0 && there && !static && !s.at(&c, e)):
+		return wrong(http.StatusNotFound, "%v has no entry%s in vni %d", c.mac, c.where(), row.VNI)
 	case c.op == api.Del && len(rows) > 0:
 		for _, r := range rows {
 			if r.IP.IsValid() {
@@ -155,6 +193,9 @@ func (s *server) changeMAC(c change) error {
 		return nil
 	case c.op == api.Del:
 		return wrong(http.StatusConflict, "the entry of %v in vni %d is from a control plane: withdraw it there", c.mac, row.VNI)
+	}
+	if err := s.routed(row.VNI, row.MAC, row.VTEP, row.Tunnel, nil); err != nil {
+		return err
 	}
 	u := control.Update{Add: []control.Row{row}}
 	for _, r := range rows { // its neighbours move with it

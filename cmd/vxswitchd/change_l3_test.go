@@ -63,7 +63,7 @@ func TestChangeNeighbours(t *testing.T) {
 		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2)}, "dst or dev is required"},
 		{n{Op: "add", VNI: 30, IP: "10.0.10.2", MAC: mac(2), Dst: two}, "vni 30: no such segment"},
 		{n{Op: "add", VNI: 20, IP: "10.0.10.2", MAC: mac(2), Dst: two}, "vni 20: has no neighbours"},
-		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dev: "tap9"}, `port "tap9": no such port`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dev: "tap9"}, `dev "tap9": no such port`},
 		{n{Op: "add", VNI: 10, IP: "10.0.10.2", MAC: mac(2), Dst: two, Tunnel: "vy"}, `tunnel "vy": vni 10 has no such tunnel`},
 		{n{Op: "add", VNI: 10, IP: "10.0.10.9", MAC: mac(2), Dst: two}, "already has an entry"},
 		{n{Op: "replace", VNI: 10, IP: "10.0.10.9", MAC: mac(2), Dst: two}, "is from the file"},
@@ -72,8 +72,10 @@ func TestChangeNeighbours(t *testing.T) {
 		{n{Op: "del", VNI: 10, IP: "10.0.10.2", MAC: mac(2)}, "del: takes only vni and ip"},
 		{n{Op: "add", VNI: 10, IP: "::ffff:10.0.10.2", MAC: mac(2), Dst: two}, ""},
 		{n{Op: "add", VNI: 10, IP: "fd00::2", MAC: mac(2), Router: true}, ""},
-		{n{Op: "add", VNI: 10, IP: "10.0.10.3", MAC: mac(2), Dst: three}, "is elsewhere"},
-		{n{Op: "replace", VNI: 10, IP: "10.0.10.2", MAC: mac(3), Dev: "tap9"}, `port "tap9": no such port`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.3", MAC: mac(2), Dst: three}, mac(2) + " is elsewhere in vni 10, dst 127.0.0.2: move it with fdb replace"},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.3", MAC: mac(3), Dev: "vx"}, `dev "vx": is a tunnel: use dst with the address of the peer`},
+		{n{Op: "add", VNI: 10, IP: "10.0.10.3", MAC: mac(3), Dst: "fd00::3"}, "dst fd00::3: no tunnel of vni 10 has an address of this family"},
+		{n{Op: "replace", VNI: 10, IP: "10.0.10.2", MAC: mac(3), Dev: "tap9"}, `dev "tap9": no such port`},
 	})
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.2 control", "09 127.0.0.2 static")
 
@@ -81,7 +83,7 @@ func TestChangeNeighbours(t *testing.T) {
 	must(t, c.Change(ctx, api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dst: three}))
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
 	takes(t, func(x api.Change) error { return c.Change(ctx, x) }, []step[api.Change]{
-		{api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dev: "tap9"}, `port "tap9": no such port`},
+		{api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dev: "tap9"}, `dev "tap9": no such port`},
 		{api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}, "has the neighbour 10.0.10.2 in vni 10: delete that"},
 	})
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
@@ -134,8 +136,11 @@ func TestChangeRoutes(t *testing.T) {
 		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.20.2", VRF: "blue"}, `vrf "blue": no such VRF`},
 		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "224.0.0.1"}, "must be the address of one host"},
 		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", VNI: &gone}, "vni 30: no such segment"},
-		{x{Op: "add", Prefix: "fd09::/64", Via: "10.0.10.2"}, "via"},
-		{x{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "IP or MAC is required"},
+		{x{Op: "add", Prefix: "fd09::/64", Via: "10.0.10.2"}, "via: 10.0.10.2: must be of the address family of the prefix, fd09::/64"},
+		{x{Op: "add", Prefix: "224.0.0.0/4", Via: "10.0.10.2"}, "prefix: 224.0.0.0/4: is in 224.0.0.0/4, which is not routed"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "via or mac is required"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: "fd00::2", VNI: &vni}, "dst fd00::2: no tunnel of vni 20 has an address of this family"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: "127.0.0.1", VNI: &vni}, "dst 127.0.0.1: is this node's own address"},
 		{x{Op: "add", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
 		{x{Op: "append", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
 		{x{Op: "replace", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
@@ -148,6 +153,7 @@ func TestChangeRoutes(t *testing.T) {
 		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.3"}, "use append or replace"},
 		{x{Op: "append", Prefix: "10.9.0.0/16", Via: "10.0.10.2"}, "already has the next hop via vni 10 ip 10.0.10.2"},
 		{x{Op: "append", Prefix: "10.9.0.0/16", MAC: router, Dst: two, VNI: &vni}, ""},
+		{x{Op: "add", Prefix: "10.7.0.0/16", MAC: router, Dst: three, VNI: &vni}, router + " is elsewhere in vni 20, dst 127.0.0.2: it is the router of the route to 10.9.0.0/16"},
 		{x{Op: "append", Prefix: "10.8.0.0/16", Blackhole: true}, ""},
 		{x{Op: "replace", Prefix: "10.9.0.0/16", MAC: router, Dst: "239.0.0.1", VNI: &vni}, "dst"},
 		{x{Op: "replace", Prefix: "10.9.0.0/16", Via: "10.0.99.9", VNI: &vni}, ""},
@@ -166,6 +172,30 @@ func TestChangeRoutes(t *testing.T) {
 		{x{Op: "del", Prefix: "10.9.0.0/16", Metric: 9}, ""}, {x{Op: "del", Prefix: "10.8.0.0/16", Blackhole: true}, ""}, {x{Op: "del", Prefix: "10.1.0.0/16", Metric: 9}, ""},
 	})
 	want()
+}
+
+// A router is behind one peer: a route, a neighbour or an entry that says otherwise is refused.
+func TestRouterInOnePlace(t *testing.T) {
+	r := begin(t, strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "tunnel": "vx", "gateway": {"vrf": "red", "mac": "02:00:00:00:ff:20"},
+		"fdb": [{"mac": "02:00:00:00:00:33", "remote": "127.0.0.2"}]}`, 1))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	vni, router := frame.VNI(20), "02:00:00:00:00:22"
+	route := func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }
+	fdb := func(x api.Change) error { return c.Change(ctx, x) }
+	type x = api.RouteChange
+	type f = api.Change
+	takes(t, fdb, []step[f]{{f{Op: "add", VNI: vni, MAC: router, Dst: two}, ""}})
+	takes(t, route, []step[x]{
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: three, VNI: &vni}, router + " is elsewhere in vni 20, dst 127.0.0.2: move it with fdb replace"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: "02:00:00:00:00:33", Dst: three, VNI: &vni}, "is elsewhere in vni 20: the file has an entry of it"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: "02:00:00:00:00:33", Dst: two, VNI: &vni}, ""},
+		{x{Op: "replace", Prefix: "10.9.0.0/16", MAC: router, Dst: two, VNI: &vni}, ""},
+	})
+	takes(t, fdb, []step[f]{
+		{f{Op: "replace", VNI: vni, MAC: router, Dst: three}, router + " is elsewhere in vni 20, dst 127.0.0.2: it is the router of the route to 10.9.0.0/16"},
+		{f{Op: "del", VNI: vni, MAC: router}, ""},
+	})
+	takes(t, route, []step[x]{{x{Op: "replace", Prefix: "10.9.0.0/16", MAC: router, Dst: three, VNI: &vni}, ""}})
 }
 
 // Of several VRFs, a route names one.
@@ -193,20 +223,20 @@ func TestChangePorts(t *testing.T) {
 		return err
 	}, []step[x]{
 		{x{Op: "set", Name: "tap1"}, `op "set": must be add or del`},
-		{x{Op: "add"}, `ports[0].name: required`},
+		{x{Op: "add"}, `name: required`},
 		{x{Op: "add", Name: "tap1", Type: "veth"}, `type "veth": must be tap, tun or packet`},
 		{x{Op: "add", Name: "tap1", Type: "own"}, `type "own": must be tap, tun or packet`},
-		{x{Op: "add", Name: "tap1", MTU: 14}, "mtu: 14: must be"},
+		{x{Op: "add", Name: "tap1", MTU: 14}, "mtu: 14: must be 68 to"},
 		{x{Op: "add", Name: "tap1", VLAN: 5}, "vlan: requires vni"},
 		{x{Op: "add", Name: "tap1", VNI: &gone}, "vni 30: no such segment"},
-		{x{Op: "add", Name: "tap1", VNI: &vni, VLAN: 4095}, "members[0].vlan: 4095: must be"},
+		{x{Op: "add", Name: "tap1", VNI: &vni, VLAN: 4095}, "vlan: 4095: must be 1 to 4094"},
 		{x{Op: "del", Name: "tap1"}, `ports: there is no "tap1"`},
 		{x{Op: "del", Name: "tap1", MTU: 1400}, "del: takes only name"},
 	})
 	done, err := c.ChangePort(ctx, x{Op: "add", Name: "tap1", MTU: 1400, Queues: 2, VNI: &vni, VLAN: 5}, true)
 	must(t, err)
 	if got := fmt.Sprint(len(done.Differences), done.Applied, " ", done.Differences[0].Path, " ", string(done.Differences[0].New), " ", string(done.Differences[1].New)); got !=
-		`2 false ports [{"mtu":1400,"name":"tap1","noOffload":false,"queues":2,"type":"tap"}] {"port":"tap1","vlan":5}` {
+		`2 false ports [{"mtu":1400,"name":"tap1","noOffload":false,"queues":2,"type":"tap"}] [{"port":"tap1","vlan":5}]` {
 		t.Errorf("%s", got)
 	}
 	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {

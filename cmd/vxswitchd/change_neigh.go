@@ -102,6 +102,13 @@ func (s *server) changeNeighbour(op string, row control.MAC) error {
 		responder.Table().Delete(row.IP)
 		return nil
 	}
+	v, err := s.vsi(row.VNI)
+	if err == nil {
+		err = s.checkPlace(v, row.VTEP.Addr(), row.Tunnel, row.Port)
+	}
+	if err != nil {
+		return err
+	}
 	if err := s.place(&row); err != nil {
 		return err
 	}
@@ -122,7 +129,15 @@ func (s *server) place(row *control.MAC) error {
 	case none:
 		row.VTEP, row.Tunnel, row.Port = rows[0].VTEP, rows[0].Tunnel, rows[0].Port
 	case len(rows) > 0 && (row.VTEP != rows[0].VTEP || row.Tunnel != rows[0].Tunnel || row.Port != rows[0].Port):
-		return wrong(http.StatusConflict, "%v is elsewhere: %v: move it with fdb replace", row.MAC, rows[0])
+		return wrong(http.StatusConflict, "%v is elsewhere in vni %d%s: move it with fdb replace", row.MAC, row.VNI, placeOf(rows[0]))
 	}
-	return nil
+	return s.routed(row.VNI, row.MAC, row.VTEP, row.Tunnel, nil)
+}
+
+// placeOf returns the place of a row in the words of a change.
+func placeOf(r control.MAC) string {
+	if r.Port != "" {
+		return fmt.Sprintf(", dev %q", r.Port)
+	}
+	return fmt.Sprint(", dst ", r.VTEP.Addr())
 }

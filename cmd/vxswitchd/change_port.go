@@ -1,18 +1,21 @@
 package main
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // postPort adds a port to the configuration or deletes it, with its place in segments.
 func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 	return s.setConfig(w, r, func(text []byte) (edit, error) {
-		x, err := decodeChange[api.PortChange](bytes.NewReader(text))
+		x, err := decodeChange[api.PortChange](text)
 		if err != nil {
 			return nil, err
 		}
@@ -29,9 +32,32 @@ func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 			if err := change(&c, x); err != nil {
 				return nil, err
 			}
-			return &c, c.Check()
+			return &c, portErrors(&c, x, c.Check())
 		}, nil
 	})
+}
+
+// portErrors returns errors with the keys of a change, those elsewhere with the keys of the configuration.
+func portErrors(c *node.Config, x api.PortChange, err error) error {
+	errs := setting.Errors{}
+	if !errors.As(err, &errs) {
+		return err
+	}
+	at := []string{fmt.Sprintf("ports[%d].", len(c.Ports)-1)}
+	for i, s := range c.Segments {
+		if x.VNI != nil && s.VNI == *x.VNI {
+			at = append(at, fmt.Sprintf("segments[%d].members[%d].", i, len(s.Members)-1))
+		}
+	}
+	var lines []string
+	for _, e := range errs {
+		y := *e
+		for _, prefix := range at {
+			y.Path = strings.TrimPrefix(y.Path, prefix)
+		}
+		lines = append(lines, y.Error())
+	}
+	return wrong(http.StatusUnprocessableEntity, "%s", strings.Join(lines, "; "))
 }
 
 func addPort(c *node.Config, x api.PortChange) error {

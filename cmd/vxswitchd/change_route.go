@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/node"
@@ -93,7 +94,10 @@ func (s *server) routeRow(x api.RouteChange) (row control.Prefix, err error) {
 			return bad("dst %w", err)
 		}
 		row.Via.VTEP = netip.AddrPortFrom(dst, 0)
-		if row.Via.Tunnel, err = tunnelFor(v, dst, x.Tunnel); err != nil {
+		if row.Via.Tunnel, err = tunnelFor(v, dst, x.Tunnel); err == nil && x.Op != api.Del {
+			err = s.checkPlace(v, dst, row.Via.Tunnel, "")
+		}
+		if err != nil {
 			return row, err
 		}
 	}
@@ -117,12 +121,27 @@ func (s *server) vrf(name string) (string, error) {
 
 // onLink returns the VNI of the gateway of a VRF that has a prefix with an address.
 func (s *server) onLink(vrf string, ip netip.Addr) (frame.VNI, error) {
+	var networks []string
+	open := ip.Is6() && ip.IsLinkLocalUnicast() // or a gateway has no network of this family, and takes any next hop
 	for _, g := range s.n.Interfaces() {
-		if g.VRFName() == vrf && slices.ContainsFunc(g.Config().Addresses, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-			return g.VNI(), nil
+		if g.VRFName() != vrf {
+			continue
 		}
+		before := len(networks)
+		for _, p := range g.Config().Addresses {
+			switch {
+			case p.Contains(ip):
+				return g.VNI(), nil
+			case p.Addr().Is4() == ip.Is4() && !p.IsSingleIP() && !(p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()):
+				networks = append(networks, p.Masked().String())
+			}
+		}
+		open = open || len(networks) == before
 	}
-	return 0, wrong(http.StatusBadRequest, "via %v: is in no prefix of a gateway of vrf %s: vni is required", ip, vrf)
+	if open || len(networks) == 0 {
+		return 0, wrong(http.StatusBadRequest, "via %v: is in no prefix of a gateway of vrf %s: vni is required", ip, vrf)
+	}
+	return 0, wrong(http.StatusBadRequest, "via %v: must be in a prefix of a gateway of vrf %s, one of %s", ip, vrf, strings.Join(networks, ", "))
 }
 
 // changeRoute adds, replaces or deletes routes with the prefix and the metric of a row; Del, with a next hop, deletes that alone.
@@ -164,6 +183,35 @@ func (s *server) changeRoute(op string, row control.Prefix, hop bool) error {
 	case op == api.Append && slices.ContainsFunc(rows, func(r control.Prefix) bool { return key(r.Via) == key(row.Via) }):
 		return wrong(http.StatusConflict, "the route to %s already has the next hop %v: use replace", there, key(row.Via))
 	}
+	if !row.Via.MAC.IsZero() {
+		at, macs := row.Via, own(s, func(r control.MAC) bool { return r.VNI == row.Via.VNI && r.MAC == row.Via.MAC })
+		if len(macs) > 0 && (macs[0].VTEP != at.VTEP || macs[0].Tunnel != at.Tunnel) {
+			return wrong(http.StatusConflict, "%v is elsewhere in vni %d%s: move it with fdb replace", at.MAC, at.VNI, placeOf(macs[0]))
+		}
+		if v, err := s.vsi(at.VNI); err == nil {
+			if e, there := v.FDB().Get(at.MAC); there && e.Origin == fdb.OriginStatic && !s.at(&change{dst: at.VTEP.Addr()}, e) {
+				return wrong(http.StatusConflict, "%v is elsewhere in vni %d: the file has an entry of it", at.MAC, at.VNI)
+			}
+		}
+		if err := s.routed(at.VNI, at.MAC, at.VTEP, at.Tunnel, u.Del); err != nil {
+			return err
+		}
+	}
 	u.Add = []control.Row{row}
 	return s.program(u)
+}
+
+// routed refuses a place for a MAC if a route of the socket or of the file, other than those that go, has it as a router elsewhere:
+// an FDB has one place for each MAC.
+func (s *server) routed(vni frame.VNI, mac frame.MAC, vtep netip.AddrPort, tunnel string, gone []control.Row) error {
+	for _, o := range []string{owner, node.Owner} {
+		for r := range s.n.Plane().Rows(o) {
+			x, ok := r.(control.Prefix)
+			same := x.Via.VTEP.Addr() == vtep.Addr() && (x.Via.Tunnel == tunnel || x.Via.Tunnel == "" || tunnel == "")
+			if ok && x.Via.VNI == vni && x.Via.MAC == mac && !same && !slices.Contains(gone, r) {
+				return wrong(http.StatusConflict, "%v is elsewhere in vni %d, dst %v: it is the router of the route to %v", mac, vni, x.Via.VTEP.Addr(), x.Prefix)
+			}
+		}
+	}
+	return nil
 }

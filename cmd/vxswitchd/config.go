@@ -63,7 +63,7 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	answer := api.ConfigChange{Applied: !dry}
 	if err := s.turn(r, func() error {
-		text, err := readBody(w, r)
+		text, err := readBody(w, r, maxFile)
 		if err != nil {
 			return err
 		}
@@ -117,10 +117,10 @@ func discard(w http.ResponseWriter, body io.Reader) {
 }
 
 // readBody reads the body of a request.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFile))
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if big := (*http.MaxBytesError)(nil); errors.As(err, &big) {
-		return nil, wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", maxFile)
+		return nil, wrong(http.StatusRequestEntityTooLarge, "body: larger than %d bytes", limit)
 	}
 	if err != nil {
 		return nil, wrong(http.StatusBadRequest, "body: %w", err)

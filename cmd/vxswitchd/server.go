@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -222,12 +223,19 @@ func reply(w http.ResponseWriter, v any) error {
 // query returns the parameters of a request.
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	q := map[string]string{}
-	for k, v := range r.URL.Query() {
+	all, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
+	}
+	for k, v := range all {
 		if !slices.Contains(allowed, k) {
 			if len(allowed) == 0 {
 				return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
 			}
 			return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
+		}
+		if len(v) > 1 {
+			return nil, wrong(http.StatusBadRequest, "%s: %s: duplicate parameter", r.URL.Path, k)
 		}
 		q[k] = v[0]
 	}

@@ -198,12 +198,19 @@ func TestChanges(t *testing.T) {
 		{"replace", "09", "127.0.0.3", "", 10, 409, "is from the file: change the file"},
 		{"del", "09", "", "", 10, 409, "is from the file: change the file"},
 		{"del", "0b", "", "", 10, 404, "has no entry in vni 10"},
-		{"add", "0b", "127.0.0.3", "", 20, 404, "the segment has no VTEP"},
-		{"add", "0b", "", "tap9", 10, 404, "no such port"},
+		{"add", "0b", "127.0.0.3", "", 20, 404, "dst 127.0.0.3: vni 20 has no tunnel"},
+		{"add", "0b", "", "tap9", 10, 404, `dev "tap9": no such port`},
+		{"add", "0b", "", "vx", 10, 409, `dev "vx": is a tunnel: use dst`},
+		{"add", "0b", "127.0.0.3", "", 1 << 24, 400, "vni 16777216: must be 0 to 16777215"},
+		{"add", "0b", "127.0.0.1", "", 10, 409, "dst 127.0.0.1: is this node's own address"},
+		{"append", zero, "127.0.0.1", "", 10, 409, "dst 127.0.0.1: is this node's own address"},
+		{"append", zero, "fd00::1", "", 10, 409, "dst fd00::1: no tunnel of vni 10 has an address of this family"},
+		{"del", "0a", "127.0.0.9", "", 10, 404, "02:00:00:00:00:0a has no entry with dst 127.0.0.9 in vni 10"},
+		{"del", "0a", "", "tap9", 10, 404, `02:00:00:00:00:0a has no entry with dev "tap9" in vni 10`},
 		{"add", "0b", "127.0.0.3", "", 30, 404, "no such segment"},
 		{"add", "0b", "127.0.0.3", "tap9", 10, 400, "takes either dst or dev"},
 		{"add", "0b", "", "", 10, 400, "requires dst or dev"},
-		{"add", "0b", "fd00::1", "", 10, 409, ""},
+		{"add", "0b", "fd00::1", "", 10, 409, "dst fd00::1: no tunnel of vni 10 has an address of this family"},
 		{"add", "0b", "224.0.0.1", "", 10, 400, "address of one host"},
 		{"add", "0b", "x", "", 10, 400, "address of one host"},
 		{"append", "0b", "127.0.0.3", "", 10, 400, "flood list"},
@@ -230,10 +237,24 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		"": "body", "{": "body", `{"op":"add","colour":1}`: "colour", `{"op":"` + strings.Repeat("x", maxBody) + `"}`: "larger than 65536 bytes",
+		"": "body: empty; must be an object with op", "{": "body:1:2: unexpected end of the file", "[]": "body:1:1: a list: must be an object",
+		`{"op":"add","vni":1,"colour":1}`: "colour: unknown key; allowed are dev, dst, mac, op, tunnel, vni",
+		`{"op":"add","vni":1}{}`:          "body:1:21: ", `{"op":"add"}`: "vni: required",
+		`{"op":5,"vni":"10"}`:                           `op: 5: must be a string; vni: \"10\": must be a number`,
+		`{"op":"add","vni":-1}`:                         "vni: -1: must be 0 to 16777215",
+		`{"op":"add","vni":1.5}`:                        "vni: 1.5: must be 0 to 16777215",
+		`{"op":"a","op":"b","vni":1}`:                   "op: duplicate key",
+		`{"op":"` + strings.Repeat("x", maxBody) + `"}`: "larger than 65536 bytes",
 	} {
 		if status, text := r.ask("POST", "/v1/fdb", body); status != 400 && (len(body) < maxBody || status != 413) || !strings.Contains(text, want) {
 			t.Errorf("%.40q: %d %s", body, status, text)
+		}
+	}
+	for query, want := range map[string]string{
+		"vni=10&vni=20": "/v1/fdb: vni: duplicate parameter", "vni=%zz": "/v1/fdb: query: invalid URL escape", "colour=red": `/v1/fdb: unknown parameter \"colour\"; must be one of vni, dev`,
+	} {
+		if status, text := r.ask("GET", "/v1/fdb?"+query, ""); status != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", query, status, text)
 		}
 	}
 	want := []string{"09 127.0.0.2 static", "0a 127.0.0.4 control"}
