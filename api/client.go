@@ -87,6 +87,8 @@ func (c *Client) Open(ctx context.Context, method, path string, query Query, bod
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, noNode{c.socket, err}
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF):
+		return nil, hungUp{c.socket, err}
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
 	case resp.StatusCode == http.StatusOK:
@@ -108,6 +110,17 @@ type noNode struct {
 
 func (e noNode) Error() string { return "no node listens on " + e.socket }
 func (e noNode) Unwrap() error { return e.err }
+
+// hungUp is the error of a connection that the node has closed.
+type hungUp struct {
+	socket string
+	err    error
+}
+
+func (e hungUp) Error() string {
+	return e.socket + ": the node has closed the connection without an answer: it has ended, or has too many clients"
+}
+func (e hungUp) Unwrap() error { return e.err }
 
 // Do sends a request and returns the answer, whole.
 func (c *Client) Do(ctx context.Context, method, path string, query Query, body any) ([]byte, error) {

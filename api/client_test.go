@@ -46,6 +46,7 @@ func TestErrors(t *testing.T) {
 		{answering(t, 404, `{"error": "vni 7: no such segment"}`), "vni 7: no such segment"},
 		{answering(t, 404, "404 page not found"), "status 404 Not Found: is this the socket of a node?"},
 		{answering(t, 500, `{}`), "status 500 Internal Server Error: is this the socket of a node?"},
+		{serving(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "the node has closed the connection without an answer: it has ended, or has too many clients"},
 		{answering(t, 200, "<html>"), "invalid answer: "},
 		{answering(t, 200, `{"fdb": 1}`), "invalid answer: "},
 	} {

@@ -64,9 +64,9 @@ func (s *session) capture(ctx context.Context, w *words) error {
 		}
 	})()
 	n, err := blocks(out, body)
-	fmt.Fprintf(s.notice, "%d packets captured\n", n.packets)
+	fmt.Fprintf(s.notice, "%s captured\n", packets(uint64(n.packets)))
 	if n.ended {
-		fmt.Fprintf(s.notice, "%d packets received by filter\n%d packets dropped\n", n.matched, n.dropped)
+		fmt.Fprintf(s.notice, "%s received by filter\n%s dropped\n", packets(n.matched), packets(n.dropped))
 		if q["count"] == strconv.Itoa(n.packets) && errors.Is(err, api.ErrEnded) {
 			err = nil
 		}
@@ -75,6 +75,13 @@ func (s *session) capture(ctx context.Context, w *words) error {
 		err = errors.Join(err, f.Close())
 	}
 	return err
+}
+
+func packets(n uint64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return fmt.Sprint(n, " packets")
 }
 
 // captured reads the command line: the place, flags, and the filter. As for tcpdump, flags may stand anywhere before "--".
@@ -99,6 +106,9 @@ func (w *words) captured() (q api.Query, file string, err error) {
 		case slices.Contains(places, a) && !placed && len(filter) == 0:
 			key = a
 		case len(a) > 1 && a[0] == '-' && (a[1] < '0' || a[1] > '9'):
+			if err := w.misplaced(a); err != nil {
+				return nil, "", err
+			}
 			return nil, "", w.wrong("unexpected %q; flags are -w FILE, -c COUNT and -s SNAPLEN", a)
 		default:
 			filter = append(filter, a)

@@ -19,9 +19,10 @@ func (s *session) neigh(ctx context.Context, w *words) error {
 	if op == "show" {
 		return s.list(ctx, w, neighTable, "vni")
 	}
-	ip, err := netip.ParseAddr(w.next())
+	word := w.next()
+	ip, err := netip.ParseAddr(word)
 	if err != nil {
-		return w.wrong("%s: requires the address of a host such as 192.168.7.2", op)
+		return w.required(op, word, "the address of a host such as 192.168.7.2")
 	}
 	c := api.NeighbourChange{Op: op, IP: ip.String(), Router: w.flag("router")}
 	keys, err := w.keys("lladdr", "dst", "dev", "vni", "tunnel")
@@ -57,20 +58,29 @@ func (s *session) route(ctx context.Context, w *words) error {
 	}
 	c := api.RouteChange{Op: op, Blackhole: w.verb("blackhole") != ""}
 	prefix := w.next()
+	if _, err := prefixOf(prefix, ""); err != nil && w.to == nil {
+		return w.required(op, prefix, "a prefix such as 10.0.0.0/8, default, or blackhole and one of these")
+	}
 	keys, err := w.keys("via", "vni", "lladdr", "dst", "tunnel", "weight", "metric", "vrf")
 	if err != nil {
 		return err
 	}
 	c.Via, c.VNI, c.MAC, c.Dst, c.Tunnel, c.VRF = keys["via"], vniOf(keys), keys["lladdr"], keys["dst"], keys["tunnel"], keys["vrf"]
 	c.Weight, c.Metric = uint8(number(keys["weight"])), uint8(number(keys["metric"]))
-	if c.Prefix, err = prefixOf(prefix, c.Via+c.Dst); err != nil {
-		return w.wrong("%s: requires a prefix such as 10.0.0.0/8, or default", op)
-	}
+	c.Prefix, _ = prefixOf(prefix, c.Via+c.Dst)
 	switch hop := c.Via != "" || c.VNI != nil || c.MAC != "" || c.Dst != ""; {
 	case op != api.Del && !hop && !c.Blackhole:
 		return w.wrong("%s: requires via ADDR, vni N, or blackhole before the prefix", op)
 	case hop && c.Blackhole:
 		return w.wrong("%s: takes either a next hop or blackhole", op)
+	case c.Via != "" && (c.MAC != "" || c.Dst != ""):
+		return w.wrong("%s: via is not allowed with lladdr or dst", op)
+	case c.MAC != "" && c.Dst == "":
+		return w.wrong("%s: lladdr requires dst ADDR", op)
+	case c.Dst != "" && c.VNI == nil:
+		return w.wrong("%s: dst requires vni, %s", op, values["vni"])
+	case c.Tunnel != "" && c.Dst == "":
+		return w.wrong("%s: tunnel requires dst ADDR", op)
 	}
 	return s.post(ctx, "/v1/route", c)
 }

@@ -54,7 +54,9 @@ func (o *offers) value(key string) {
 		o.names("vrfs")
 	case "tunnel":
 		o.names("tunnels")
-	case "dev", "port", "dest":
+	case "port":
+		o.names("ports")
+	case "dev", "dest":
 		o.names("ports")
 		o.names("tunnels")
 	case "-w":
@@ -123,7 +125,11 @@ func complete(ctx context.Context, args []string, out io.Writer) (status int) {
 
 // completion prints what a shell needs.
 func (s *session) completion(w *words) error {
-	shell := w.verb("bash", "zsh", "fish")
+	all := []string{"bash", "zsh", "fish"}
+	shell := w.verb(all...)
+	if shell == "" && len(w.rest) > 0 && w.to == nil {
+		return w.not(all...)
+	}
 	if _, err := w.keys(); err != nil {
 		return err
 	}

@@ -42,6 +42,8 @@ func TestComplete(t *testing.T) {
 		{"config del segments ", "100 7", 0},
 		{"config apply p", "policies ports", 3},
 		{"capture tunnel ", "vx", 0},
+		{"capture port ", "$(touch pwned) a b;touch pwned tap0", 0},
+		{"help fd", "fdb", 0},
 		{"capture port tap0 -w ", "", 3},
 		{"reload ", "", 0},
 		{"completion ", "bash fish zsh", 0},

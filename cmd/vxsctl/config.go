@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/api"
@@ -17,12 +18,23 @@ import (
 // maxConfig is more than a node takes.
 const maxConfig = 32 << 20
 
+// lists are the lists of a configuration whose elements have names.
+var lists = []string{"tunnels", "ports", "policies", "segments", "vrfs"}
+
 // config shows the configuration or an element of it, or compares, replaces or deletes it.
 func (s *session) config(ctx context.Context, w *words) error {
 	verb, method, q := w.verb("show", "apply", "diff", "del"), http.MethodPut, api.Query{}
 	path, err := w.part()
 	if err != nil {
 		return err
+	}
+	if path == "" && w.to == nil {
+		switch stray := len(w.rest); {
+		case verb == "" && stray > 0:
+			return w.not(slices.Concat([]string{"show", "apply", "diff", "del"}, lists)...)
+		case verb == "show" && stray > 0, verb == "del" && stray > 1, stray > 2:
+			return w.wrong("%s: %q: must be one of %s", verb, w.rest[0], strings.Join(lists, ", "))
+		}
 	}
 	var name string
 	var text []byte
@@ -78,7 +90,7 @@ func (s *session) config(ctx context.Context, w *words) error {
 
 // part takes the words of an element of a list, and returns its path.
 func (w *words) part() (string, error) {
-	list := w.verb("tunnels", "ports", "policies", "segments", "vrfs")
+	list := w.verb(lists...)
 	switch {
 	case list == "":
 		return "", nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // fdb shows or changes FDBs.
@@ -17,7 +18,7 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 	}
 	c := api.Change{Op: op, MAC: w.next()}
 	if !isMAC(c.MAC) {
-		return w.wrong("%s: requires a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list", op)
+		return w.required(op, c.MAC, "a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list")
 	}
 	keys, err := w.keys("dst", "dev", "vni", "tunnel")
 	if err != nil {
@@ -25,6 +26,7 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 	}
 	c.Dst, c.Dev, c.Tunnel = keys["dst"], keys["dev"], keys["tunnel"]
 	vni := vniOf(keys)
+	mac, _ := frame.ParseMAC(c.MAC)
 	switch {
 	case vni == nil:
 		return w.wrong("%s: requires vni, %s", op, values["vni"])
@@ -32,6 +34,8 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 		return w.wrong("%s: takes either dst or dev", op)
 	case c.Tunnel != "" && c.Dst == "":
 		return w.wrong("%s: tunnel requires dst ADDR", op)
+	case mac.IsZero() && c.Dst == "":
+		return w.wrong("%s: the flood list requires dst ADDR", op)
 	case c.Dst == "" && c.Dev == "" && op != api.Del:
 		return w.wrong("%s: requires dst ADDR or dev PORT", op)
 	}

@@ -114,12 +114,27 @@ func (s *session) do(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return misused("a command is required, one of " + objects)
 	}
-	return s.command(ctx, &words{object: args[0], rest: args[1:]})
+	w := &words{object: args[0], rest: args[1:]}
+	for _, word := range w.rest {
+		switch word {
+		case "-h", "-help", "--help":
+			w = &words{object: "help"}
+		case "--":
+		default:
+			continue
+		}
+		break
+	}
+	return s.command(ctx, w)
 }
 
 func (s *session) command(ctx context.Context, w *words) error {
 	switch w.object {
 	case "help":
+		all := strings.Split(objects, ", ")
+		if w.verb(all...); len(w.rest) > 0 {
+			return w.not(all...)
+		}
 		_, err := io.WriteString(s.out, help)
 		return err
 	case "fdb":

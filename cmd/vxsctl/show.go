@@ -313,5 +313,12 @@ func statsTable(text []byte) ([][]string, error) {
 			rows = append(rows, row("too big, "+k, n, ""))
 		}
 	}
-	return append(rows, row("", "", ""), row("TABLE", "ENTRIES", ""), row("fdb", len(s.FDB), ""), row("neigh", len(s.Neigh), ""), row("peers", len(s.Peers), "")), err
+	rows = append(rows, []string{}, []string{"TABLE", "ENTRIES"})
+	for _, t := range []struct {
+		name string
+		n    int
+	}{{"fdb", len(s.FDB)}, {"neigh", len(s.Neigh)}, {"peers", len(s.Peers)}} {
+		rows = append(rows, []string{t.name, strconv.Itoa(t.n)})
+	}
+	return rows, err
 }

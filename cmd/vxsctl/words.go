@@ -25,6 +25,8 @@ type words struct {
 	object string
 	rest   []string
 
+	flags []string // keys without a value
+
 	to *offers // what may come in place of the last word, if it is being written
 }
 
@@ -51,7 +53,7 @@ func (w *words) op(keys []string, ops ...string) (string, error) {
 		return "", errOffered
 	}
 	if op == "" && len(w.rest) > 0 && !slices.Contains(keys, w.rest[0]) {
-		return "", w.wrong("%q: must be one of %s", w.rest[0], strings.Join(ops, ", "))
+		return "", w.not(ops...)
 	}
 	return cmp.Or(op, "show"), nil
 }
@@ -64,8 +66,28 @@ func (w *words) next() (word string) {
 	return word
 }
 
+// not is the error that the next word is none of those allowed.
+func (w *words) not(allowed ...string) error {
+	if err := w.misplaced(w.rest[0]); err != nil {
+		return err
+	}
+	return w.wrong("%q: must be one of %s", w.rest[0], strings.Join(allowed, ", "))
+}
+
+// misplaced returns an error if a word is an option of vxsctl.
+func (w *words) misplaced(word string) error {
+	if name := strings.TrimLeft(word, "-"); name != word && newFlags().Lookup(name) != nil {
+		if name == "socket" {
+			word += " PATH"
+		}
+		return w.wrong("%s: comes before the command, as in vxsctl %[1]s %s", word, w.object)
+	}
+	return nil
+}
+
 // flag takes a key without a value, and reports whether it is there.
 func (w *words) flag(key string) bool {
+	w.flags = append(w.flags, key)
 	if w.to != nil && len(w.rest)%2 == 1 {
 		w.to.add(key)
 	}
@@ -87,10 +109,8 @@ func (w *words) keys(allowed ...string) (map[string]string, error) {
 		case w.to != nil && i == last:
 			w.to.add(slices.DeleteFunc(slices.Clone(allowed), func(k string) bool { return m[k] != "" })...)
 			return nil, errOffered
-		case len(allowed) == 0:
-			return nil, w.wrong("unexpected argument %q", k)
 		case !slices.Contains(allowed, k):
-			return nil, w.wrong("unexpected %q; allowed are %s", k, strings.Join(allowed, ", "))
+			return nil, w.unexpected(k, slices.Concat(allowed, w.flags))
 		case w.to != nil && i+1 == last:
 			w.to.value(k)
 			return nil, errOffered
@@ -109,6 +129,28 @@ func (w *words) keys(allowed ...string) (map[string]string, error) {
 	return m, nil
 }
 
+// required is the error that the first word of an operation is missing or wrong.
+func (w *words) required(op, word, what string) error {
+	if word == "" {
+		return w.wrong("%s: requires %s", op, what)
+	}
+	return w.wrong("%s: %q: must be %s", op, word, what)
+}
+
+// unexpected is the error that a word is none of the keys allowed.
+func (w *words) unexpected(word string, allowed []string) error {
+	if err := w.misplaced(word); err != nil {
+		return err
+	}
+	switch len(allowed) {
+	case 0:
+		return w.wrong("unexpected argument %q", word)
+	case 1:
+		return w.wrong("unexpected %q; allowed is %s", word, allowed[0])
+	}
+	return w.wrong("unexpected %q; allowed are %s", word, strings.Join(allowed, ", "))
+}
+
 func (w *words) wrong(format string, args ...any) error {
 	return misused(w.object + ": " + fmt.Sprintf(format, args...))
 }
@@ -120,7 +162,7 @@ var values = map[string]string{
 	"proto":  "config, vxsctl or the name of a control plane",
 	"dst":    "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
-	"lladdr": "a MAC such as 02:00:00:00:00:01", "via": "the address of a host such as 192.168.7.2",
+	"lladdr": "the MAC of one host such as 02:00:00:00:00:01", "via": "the address of a host such as 192.168.7.2",
 	"weight": "1 to 255", "metric": "0 to 255",
 	"type": "tap, tun or packet", "mtu": "a number of bytes", "queues": "a number, 1 or more", "vlan": "1 to 4094",
 	"-interval": "a duration of at least 100ms such as 1s",
@@ -151,7 +193,10 @@ func valid(key, v string) bool {
 		return slices.Contains([]string{"tap", "tun", "packet"}, v)
 	case "dst", "via":
 		_, err = netip.ParseAddr(v)
-	case "mac", "lladdr":
+	case "lladdr":
+		m, e := frame.ParseMAC(v)
+		return e == nil && !m.IsGroup() && !m.IsZero()
+	case "mac":
 		_, err = frame.ParseMAC(v)
 	case "every":
 		n, e := strconv.Atoi(v)
