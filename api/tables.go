@@ -71,9 +71,10 @@ type Peer struct {
 	LastHeard *time.Time `json:"last_heard,omitempty"` // when the last frame of rx came, to the second
 }
 
-// A Port is one port or tunnel of the switch, or a port of the configuration that is down. Port 0 is the switch itself.
+// A Port is one port or tunnel of the switch, or one of the configuration that is down or in no segment. Port 0 is the switch
+// itself.
 type Port struct {
-	Port      int               `json:"port"` // its number; -1 while it is down
+	Port      int               `json:"port"` // its number; -1 while it is down or unused
 	Name      string            `json:"name"`
 	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip for tunnels; switch
 	MTU       int               `json:"mtu"`  // longest frame
@@ -88,7 +89,7 @@ type Port struct {
 	RxDrops   map[string]uint64 `json:"rx_drops"` // by reason
 	TxDrops   map[string]uint64 `json:"tx_drops"`
 
-	State string     `json:"state"`           // up, or down: its device has failed, or could not be opened again
+	State string     `json:"state"`           // up; unused: in no segment; down: its device has failed, or could not be opened again
 	Error string     `json:"error,omitempty"` // why it is down
 	Since *time.Time `json:"since,omitempty"` // of state down
 	Retry *time.Time `json:"retry,omitempty"` // when the node tries to open it again

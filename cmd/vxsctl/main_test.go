@@ -239,10 +239,12 @@ func TestTables(t *testing.T) {
 				"7    tap0  30    3   180       1   60        -        -\n" +
 				"7    vx    -     0   0         3   180       -        -\n"},
 		{"port", "GET /v1/port", `[{"name":"tap0","type":"tap","mtu":1514,"members":[{"vni":7,"tag":0},{"vni":8,"tag":30}],"rx":{"frames":1,"bytes":60},"tx":{"frames":2,"bytes":120},"rx_drops":{"short":3,"policy":4},"tx_drops":{},"state":"up"},
-			{"port":-1,"name":"eth1","type":"packet","members":[{"vni":7,"tag":0}],"state":"down","error":"port \"eth1\": no such device"}]`,
-			"PORT  TYPE    MTU   VNIS          RX  RX-BYTES  TX  TX-BYTES  RX-DROPS  TX-DROPS  STATE  ERROR\n" +
-				"tap0  tap     1514  7,8(vlan 30)  1   60        2   120       7         0         up     -\n" +
-				"eth1  packet  -     7             -   -         -   -         -         -         down   port \"eth1\": no such device\n"},
+			{"port":-1,"name":"eth1","type":"packet","members":[{"vni":7,"tag":0}],"state":"down","error":"port \"eth1\": no such device"},
+			{"port":-1,"name":"tap1","type":"tap","members":[],"state":"unused"}]`,
+			"PORT  TYPE    MTU   VNIS          RX  RX-BYTES  TX  TX-BYTES  RX-DROPS  TX-DROPS  STATE   ERROR\n" +
+				"tap0  tap     1514  7,8(vlan 30)  1   60        2   120       7         0         up      -\n" +
+				"eth1  packet  -     7             -   -         -   -         -         -         down    port \"eth1\": no such device\n" +
+				"tap1  tap     -     -             -   -         -   -         -         -         unused  -\n"},
 		{"policy", "GET /v1/policy", `[{"name":"p","stats":{"rules":{"web":{"packets":1,"bytes":60}},"default":{"packets":2,"bytes":120},"flows":{"tracked":9}}}]`,
 			"POLICY  WHAT        PACKETS  BYTES\np       rule web    1        60\np       default     2        120\np       neighbours  0        0\n" +
 				"p       replies     0        -\np       related     0        -\np       fragments   0        -\np       malformed   0        -\np       flows       9        -\n"},

@@ -144,7 +144,7 @@ func vtepTable(text []byte) ([][]string, error) {
 
 func portTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS STATE ERROR", func(p api.Port) [][]string {
-		if p.State == "down" {
+		if p.Port < 0 {
 			return [][]string{row(p.Name, p.Type, "", segments(p.Members), "", "", "", "", "", "", p.State, p.Error)}
 		}
 		mtu := any(p.MTU)

@@ -128,7 +128,25 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range s.n.Down() {
 		ports = append(ports, down(p))
 	}
+	for _, name := range configured(cfg) {
+		if !slices.ContainsFunc(ports, func(p api.Port) bool { return p.Name == name }) {
+			ports = append(ports, api.Port{
+				Port: -1, Name: name, Type: types[name], Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{}, State: "unused",
+			})
+		}
+	}
 	return list(w, slices.Values(ports))
+}
+
+// configured returns the names of tunnels and ports in their order.
+func configured(cfg *node.Config) (names []string) {
+	for _, c := range cfg.Tunnels {
+		names = append(names, c.Name)
+	}
+	for _, c := range cfg.Ports {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {

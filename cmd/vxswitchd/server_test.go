@@ -108,6 +108,22 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// A tunnel or port that is in no segment is listed, too.
+func TestUnused(t *testing.T) {
+	r := begin(t, fmt.Sprintf(`{"tunnels": [{"name": "vx", "local": "127.0.0.1", "port": %d}], "segments": [{"vni": 10}], "control": {"socket": "SOCKET"}}`, freePort(t)))
+	vx := func() api.Port {
+		ports := get[[]api.Port](r, "/v1/port")
+		return ports[len(ports)-1]
+	}
+	if p := vx(); p.Port != -1 || p.Name != "vx" || p.Type != "vxlan" || p.State != "unused" || p.Members == nil || p.RxDrops == nil || p.TxDrops == nil {
+		t.Errorf("%+v", p)
+	}
+	r.ask("PUT", "/v1/config/segments/10", `{"vni": 10, "tunnel": "vx"}`)
+	if p := vx(); p.Port < 1 || p.Name != "vx" || p.State != "up" || len(p.Members) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // A peer of IP-in-IP has no port.
 func TestFloodWithoutPorts(t *testing.T) {
 	r := begin(t, `{"tunnels": [{"name": "ip", "type": "ipip", "local": "127.0.0.1"}], "control": {"socket": "SOCKET"},
