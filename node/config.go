@@ -39,7 +39,7 @@ type Config struct {
 
 // Control configures the control socket of a running node.
 type Control struct {
-	Socket string `json:"socket,omitempty"` // path of the Unix socket, in an existing directory; default none
+	Socket string `json:"socket,omitempty"` // path of the Unix socket, whose directory is made if it is missing; default none
 	Mode   string `json:"mode,omitempty"`   // permissions in octal; default "0600"
 }
 

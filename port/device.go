@@ -247,5 +247,8 @@ func (d *Device) over(err error) error {
 		// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
 		errno = sys.EBADFD
 	}
+	if errno == sys.EBADFD {
+		return fmt.Errorf("port: %s %q: it was deleted: %w", d.kind(), d.name, errno)
+	}
 	return fmt.Errorf("port: %s %q: %w", d.kind(), d.name, errno)
 }

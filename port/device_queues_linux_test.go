@@ -195,7 +195,7 @@ func TestDeviceDeletedUnderTraffic(t *testing.T) {
 				}
 			}
 			h.IP("link", "del", "dev0")
-			if err := portDown(t, events); !errors.Is(err, unix.EBADFD) || !strings.Contains(err.Error(), `port: `+c.kind+` "dev0": `) {
+			if err := portDown(t, events); !errors.Is(err, unix.EBADFD) || !strings.Contains(err.Error(), `port: `+c.kind+` "dev0": it was deleted: `) {
 				t.Errorf("event %v", err)
 			}
 			if err := host.Send(fake.Ethernet(60, 0)); err != nil {

@@ -3,13 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"syscall"
 )
 
 // advise adds advice to an error of the system about a tunnel or device.
 func advise(err error) error {
+	socket := (*net.OpError)(nil)
 	switch {
+	case errors.As(err, &socket) && errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%w: run as root, or with CAP_NET_BIND_SERVICE for a port below 1024", err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: stop the program or vxlan device that uses the port, or choose another \"port\"", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -22,4 +27,26 @@ func advise(err error) error {
 		return fmt.Errorf("%w: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW", err)
 	}
 	return err
+}
+
+// adviseMetrics adds advice to an error of the address of -metrics.
+func adviseMetrics(err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: stop the program that uses the port, or choose another", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: must be an address of this host", err)
+	}
+	return advise(err)
+}
+
+// adviseSocket adds advice to an error of a directory that the control socket needs.
+func adviseSocket(dir string, err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = path.Err // the path may be that of a temporary directory
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("directory %s: %w: make it for the user of the node, or choose another path", dir, err)
+	}
+	return fmt.Errorf("directory %s: %w", dir, err)
 }

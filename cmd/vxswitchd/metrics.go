@@ -52,7 +52,7 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("-metrics: %w", err)
+		return nil, fmt.Errorf("-metrics: %w", adviseMetrics(err))
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.New(metrics.OfNode(n)), collectors.NewBuildInfoCollector(),

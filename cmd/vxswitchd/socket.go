@@ -48,12 +48,13 @@ func newSocket(path string, mode fs.FileMode) (*socket, error) {
 	if err := stale(path); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, adviseSocket(folder, err)
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".vxs")
+	dir, err := os.MkdirTemp(folder, ".vxs")
 	if err != nil {
-		return nil, err
+		return nil, adviseSocket(folder, err)
 	}
 	defer os.RemoveAll(dir)
 	inside := filepath.Join(dir, "s")

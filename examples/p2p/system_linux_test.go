@@ -133,7 +133,7 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	lines := strings.Split(p.Output(), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[1], "stats {") ||
-		lines[2] != `p2p: the tunnel is down: port: TAP "vxs0": file descriptor in bad state: was the device deleted? start p2p again` {
+		lines[2] != `p2p: the tunnel is down: port: TAP "vxs0": it was deleted: file descriptor in bad state: start p2p again` {
 		t.Errorf("%q", lines)
 	}
 }

@@ -135,7 +135,7 @@ func watch(events *vswitch.Events, failed chan<- error) {
 			return
 		}
 		if ev.Kind == frame.EventPortDown && ev.Err != nil {
-			failed <- fmt.Errorf("the tunnel is down: %w: was the device deleted? start p2p again", ev.Err)
+			failed <- fmt.Errorf("the tunnel is down: %w: start p2p again", ev.Err)
 			return
 		}
 	}
