@@ -48,7 +48,7 @@ var advice = [frame.NumReasons]string{
 	frame.GPEOAM:      "As intended: the peer sends OAM packets that nothing here answers.",
 	frame.Policy:      "`vxsctl policy` shows the counters of each rule and guard; `vxsctl trace mac M` shows the frames. Change the rule, or the guard's `macs` and `addrs`.",
 	frame.PortFull:    "The reader of the port, often a guest, is slower than the traffic, or the send buffer is full. Give it more queues or CPU time; see `queues` and `sendBuffer`.",
-	frame.PortDown:    "A few while a configuration is applied are normal. Else the device of the port is gone: the log of the node says why, and `vxsctl port` lists what is there.",
+	frame.PortDown:    "A few while a configuration is applied are normal. Else the device of the port is gone: `vxsctl port` has it as `down`, and says why.",
 	frame.Unreachable: "No route to the peer, its next hop does not answer, or it answers that nothing listens there. Try `ping` and `ip route get` with its address.",
 	frame.SendFailed:  "The kernel refuses the packet: often a packet filter's OUTPUT chain (EPERM). Look at `nft list ruleset` and the IPsec policy.",
 	frame.EtherType:   "As intended in `mode` \"access\": such ports carry IP and ARP alone.",
