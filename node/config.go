@@ -243,7 +243,13 @@ func (t PortType) String() string { return setting.Name(portWords, t) }
 func (t PortType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads what String writes.
-func (t *PortType) UnmarshalText(text []byte) error { return setting.Parse(t, portWords, text) }
+func (t *PortType) UnmarshalText(text []byte) error {
+	if string(text) == portWords[PortOwn] {
+		*t = PortOwn
+		return nil
+	}
+	return setting.Parse(t, portWords[:PortOwn], text) // names the words for files
+}
 
 // Underlay is the type of the sockets of a [Tunnel].
 type Underlay uint8

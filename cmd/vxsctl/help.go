@@ -15,7 +15,7 @@ Show:
   flood                             flood lists
   bfd                               sessions that probe next hops and peers
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
-  vtep, port                        tunnels and peers; ports, their segments and counters
+  vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters
   drops                             dropped frames by port and reason
   policy                            rules and their counters
@@ -29,7 +29,7 @@ Change:
   fdb add MAC dst ADDR vni N        add a static entry for a MAC behind a peer
   fdb add MAC dev PORT vni N        add a static entry for a MAC behind a port
   fdb replace MAC ...               add or replace an entry
-  fdb del MAC vni N                 delete an entry
+  fdb del MAC [dst ADDR|dev PORT] vni N    delete an entry, wherever it is or only if it is there
   fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
   neigh add IP lladdr MAC [dst ADDR|dev PORT] vni N [router]
                                     add a neighbour and the FDB entry of its MAC; without dst or dev it has one from "fdb add".

@@ -166,6 +166,7 @@ func TestWrongWords(t *testing.T) {
 		"config del tunels vx":                                                    `config: del: "tunels": must be one of tunnels, ports, policies, segments, vrfs`,
 		"config apply tunels vx f":                                                `config: apply: "tunels": must be one of tunnels, ports, policies, segments, vrfs`,
 		"completion ksh":                                                          `completion: "ksh": must be one of bash, zsh, fish`,
+		"-json top":                                                               "top: -json: rates are for a screen",
 		"top -interval 1ms":                                                       `top: -interval "1ms": must be a duration of at least 100ms such as 1s`,
 	} {
 		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...)

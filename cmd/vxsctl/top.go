@@ -16,6 +16,9 @@ func (s *session) top(ctx context.Context, w *words) error {
 	if err != nil {
 		return err
 	}
+	if s.json {
+		return w.wrong("-json: rates are for a screen: take the difference of two vxsctl -json port")
+	}
 	every, _ := time.ParseDuration(cmp.Or(q["-interval"], "1s")) // keys has checked it
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -42,6 +42,8 @@ Run a VTEP node from a JSON file.
   -version        print the version and exit
 
 SIGHUP reads the file again, SIGUSR1 prints statistics, SIGINT and SIGTERM stop the program.
+
+Exit status: 0; 1 for errors of the system; 2 for a wrong command line or file.
 `
 
 // run is the program. It returns the exit status.

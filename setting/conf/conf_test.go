@@ -135,7 +135,7 @@ func TestReadErrors(t *testing.T) {
 		"{\n\"name\":": `2:8: unexpected end of the file`,
 		`{,}`:          `1:2: invalid character ',' looking for beginning of object key string`,
 		deep:           `1:101: lists and objects are nested more than 100 deep`,
-		"\ufeff{}":     `1:1: invalid character '\ufeff'`,
+		"\ufeff{}":     `1:1: a byte order mark: save the file as UTF-8 without one`,
 		`{“name”: 1}`:  `1:2: invalid character '“'`,
 	} {
 		r, err := conf.Read([]byte(text), new(config), was)

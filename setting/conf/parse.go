@@ -27,7 +27,9 @@ func parse(text []byte) ([]byte, *node, *setting.Error) {
 			if at, err = int(syntax.Offset)-1, syntax; at >= len(text) {
 				err = errEnd
 			} else if c, n := utf8.DecodeRune(plain[at:]); n > 1 { // encoding/json has its first byte
-				err = fmt.Errorf("invalid character %q", c)
+				if err = fmt.Errorf("invalid character %q", c); c == '\ufeff' {
+					err = errors.New("a byte order mark: save the file as UTF-8 without one")
+				}
 			}
 		}
 	}
