@@ -81,7 +81,10 @@ func (c *Config) inUse(path, name string, errs setting.Errors) error {
 	in := setting.Errors{}
 	for _, e := range errs {
 		text := "is in use: " + c.named(e.Path)
-		if e.Value != nil && strings.Trim(e.Shown(), `"`) != name {
+		switch {
+		case e.Value == nil:
+			text += ": " + e.Reason()
+		case strings.Trim(e.Shown(), `"`) != name:
 			text += ": " + e.Shown() + ": " + e.Reason()
 		}
 		in = append(in, &setting.Error{Path: path, Text: text})

@@ -122,6 +122,10 @@ func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string
 		return nil
 	}
 	var local []netip.Addr
+	which := fmt.Sprintf("no tunnel of vni %d has an", vsi.VNI())
+	if tunnel != "" {
+		which = fmt.Sprintf("tunnel %q has no", tunnel)
+	}
 	for a := range floodsOf(vsi) {
 		if v := a.Port().(*vtep.VTEP); tunnel == "" || tunnel == v.Name() {
 			tunnel, local = v.Name(), v.Local()
@@ -136,7 +140,7 @@ func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string
 	case len(local) == 0: // a wildcard address: all families of the host
 		return nil
 	case !slices.ContainsFunc(local, func(l netip.Addr) bool { return l.Is4() == dst.Is4() }):
-		return wrong(http.StatusConflict, "dst %v: no tunnel of vni %d has an address of this family", dst, vsi.VNI())
+		return wrong(http.StatusConflict, "dst %v: %s address of this family", dst, which)
 	case dst.IsLoopback() && !slices.ContainsFunc(local, loopback):
 		return wrong(http.StatusConflict, "dst %v: must not be a loopback address, because %v, the local address of tunnel %q, is none", dst, local[0], tunnel)
 	}
@@ -189,7 +193,7 @@ func (s *server) program(u control.Update) error {
 
 // fieldWords turns the fields of rows into those of changes.
 var fieldWords = strings.NewReplacer("Prefix.Via: IP or MAC", "via or mac", "Prefix.Via.IP", "via", "Prefix.Via.MAC", "mac", "Prefix.Via.VTEP", "dst",
-	"Prefix.Via.VNI", "vni", "Prefix.Via.", "", "Prefix.Prefix", "prefix", "Prefix.VRF", "vrf", "VTEP: ", "dst: ", "VRF: ", "vrf: ", "MAC.MAC", "mac",
+	"Prefix.Via.VNI", "vni", "Prefix.Via.", "", "Prefix.Prefix", "prefix", "Prefix.VRF", "vrf", "VTEP: vtep: peer ", "dst ", "vtep: peer ", "dst ", "VTEP: ", "dst: ", "VRF: ", "vrf: ", "MAC.MAC", "mac",
 	"required with MAC", "required with mac", `port "`, `dev "`)
 
 // A saidAs is an error in other words.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // A step is a change, and what is in its error.
@@ -208,6 +209,38 @@ func TestChangeRouteVRFs(t *testing.T) {
 		{api.RouteChange{Op: "del", Prefix: "10.9.0.0/16", VRF: "red"}, "there is no route"},
 		{api.RouteChange{Op: "del", Prefix: "10.9.0.0/16", VRF: "blue"}, ""},
 	})
+}
+
+func TestChangeRouteWithoutVRF(t *testing.T) {
+	r := begin(t, `{"control": {"socket": "SOCKET"}}`)
+	c, ctx := api.NewClient(r.socket), t.Context()
+	takes(t, func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }, []step[api.RouteChange]{
+		{api.RouteChange{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true}, `vrf "": this node has no VRFs`},
+		{api.RouteChange{Op: "add", Prefix: "10.9.0.0/16", Blackhole: true, VRF: "red"}, `vrf "red": this node has no VRFs`},
+	})
+}
+
+// A segment without a gateway of the VRF has no next hops for its routes.
+func TestChangeRouteWithoutGateway(t *testing.T) {
+	r := begin(t, basic(t))
+	vni := frame.VNI(20)
+	takes(t, func(x api.RouteChange) error { return api.NewClient(r.socket).ChangeRoute(t.Context(), x) }, []step[api.RouteChange]{
+		{api.RouteChange{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "vni 20: has no gateway of vrf red"},
+	})
+}
+
+// A port whose segment cannot be without it is not deleted.
+func TestDeletePortInUse(t *testing.T) {
+	c, err := node.Parse([]byte(`{"ports": [{"name": "tun0", "type": "tun"}, {"name": "tap0"}], "vrfs": [{"name": "red"}],
+		"segments": [{"vni": 20, "members": [{"port": "tun0"}], "gateway": {"vrf": "red"}}, {"vni": 30, "members": [{"port": "tap0"}]}]}`))
+	must(t, err)
+	if next, err := deletePort(c, api.PortChange{Op: "del", Name: "tap0"}); err != nil || len(next.Ports) != 1 || len(next.Segments[1].Members) != 0 {
+		t.Errorf("%+v %v", next, err)
+	}
+	_, err = deletePort(c, api.PortChange{Op: "del", Name: "tun0"})
+	if want := "ports[tun0]: is in use: segments[20].gateway.mac: required"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // Ports are added and deleted with their places in segments. TestSession does it with devices.

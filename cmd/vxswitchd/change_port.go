@@ -25,11 +25,10 @@ func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 		return func(old *node.Config) (*node.Config, error) {
 			c := *old
 			c.Ports, c.Segments = slices.Clone(c.Ports), slices.Clone(c.Segments)
-			change := addPort
 			if x.Op == api.Del {
-				change = deletePort
+				return deletePort(&c, x)
 			}
-			if err := change(&c, x); err != nil {
+			if err := addPort(&c, x); err != nil {
 				return nil, err
 			}
 			return &c, portErrors(&c, x, c.Check())
@@ -87,17 +86,20 @@ func addPort(c *node.Config, x api.PortChange) error {
 	return nil
 }
 
-func deletePort(c *node.Config, x api.PortChange) error {
+func deletePort(c *node.Config, x api.PortChange) (*node.Config, error) {
 	if x != (api.PortChange{Op: x.Op, Name: x.Name}) {
-		return wrong(http.StatusBadRequest, "del: takes only name")
+		return nil, wrong(http.StatusBadRequest, "del: takes only name")
 	}
-	ports := len(c.Ports)
-	if c.Ports = slices.DeleteFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }); len(c.Ports) == ports {
-		return wrong(http.StatusNotFound, "ports: there is no %q", x.Name)
+	if !slices.ContainsFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }) {
+		return nil, wrong(http.StatusNotFound, "ports: there is no %q", x.Name)
 	}
 	for i := range c.Segments {
 		g := &c.Segments[i]
 		g.Members = slices.DeleteFunc(slices.Clone(g.Members), func(m node.Member) bool { return m.Port == x.Name })
 	}
-	return nil
+	next, err := c.Without("ports", x.Name)
+	if errs := (setting.Errors{}); errors.As(err, &errs) {
+		return nil, wrong(http.StatusUnprocessableEntity, "%s", oneLine(errs))
+	}
+	return next, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -88,6 +89,9 @@ func (s *server) routeRow(x api.RouteChange) (row control.Prefix, err error) {
 	if err != nil {
 		return row, err
 	}
+	if x.Op != api.Del && !slices.ContainsFunc(s.n.Interfaces(), func(i *l3.Interface) bool { return i.VNI() == v.VNI() && i.VRFName() == row.VRF }) {
+		return row, wrong(http.StatusNotFound, "vni %d: has no gateway of vrf %s", v.VNI(), row.VRF)
+	}
 	if row.Via.VNI = v.VNI(); x.Dst != "" {
 		dst, err := parseHost(x.Dst, hostaddr.Check)
 		if err != nil {
@@ -113,7 +117,9 @@ func (s *server) vrf(name string) (string, error) {
 	switch {
 	case slices.Contains(names, name), name == "" && len(names) == 1:
 		return cmp.Or(name, names[0]), nil
-	case name != "" || len(names) == 0:
+	case len(names) == 0:
+		return "", wrong(http.StatusNotFound, "vrf %q: this node has no VRFs: a segment with a gateway, and its VRF, are required in its configuration", name)
+	case name != "":
 		return "", wrong(http.StatusNotFound, "vrf %q: no such VRF", name)
 	}
 	return "", wrong(http.StatusBadRequest, "vrf: required, one of %s", strings.Join(names, ", "))

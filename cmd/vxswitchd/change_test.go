@@ -31,6 +31,8 @@ func TestChangePicksTunnel(t *testing.T) {
 		{api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9", Tunnel: "other"}, `tunnel "other": vni 10 has no such tunnel`},
 		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9"}, "several tunnels for this family; tunnel must be one of four, other"},
 		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "2001:db8::9"}, "no tunnel of vni 20 has an address of this family"},
+		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "2001:db8::9", Tunnel: "four"}, `dst 2001:db8::9: tunnel "four" has no address of this family`},
+		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "fe80::9"}, "dst fe80::9: a link-local address needs a zone"},
 		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "other"}, ""},
 		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
 		{api.Change{Op: api.Del, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
