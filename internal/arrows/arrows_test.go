@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 	"api":     {"bfd", "frame", "switch"},
 
-	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "switch", "vtep"}, // a module of its own
+	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
 	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
 	"release": {}, // likewise: a tool
 
