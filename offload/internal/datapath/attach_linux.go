@@ -9,15 +9,6 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// A Direction is where on a port frames are taken.
-type Direction uint8
-
-// Directions.
-const (
-	In  Direction = iota // what the device receives: of a veth end or a card, beyond which the host of the port is
-	Out                  // what this host sends into the device: of a TAP that is the host's own interface
-)
-
 // AttachPort attaches a program to the device of a port. Close of the result detaches it, and is idempotent.
 func (d *Datapath) AttachPort(ifindex int, dir Direction) (io.Closer, error) {
 	if dir == Out {

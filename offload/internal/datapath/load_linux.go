@@ -18,17 +18,6 @@ import (
 //go:embed bpf/datapath.o
 var object []byte
 
-// DefaultFlows is the default of Config.Flows.
-const DefaultFlows = 16384
-
-// maxFlows keeps indexes small.
-const maxFlows = 1 << 20
-
-// A Config configures a Datapath. The zero value is ready to use.
-type Config struct {
-	Flows int // entries of each of the tables out and in, at most 1048576; default 16384
-}
-
 // A Datapath is the loaded programs and their tables. Its methods are safe for concurrent use.
 type Datapath struct {
 	objects objects
@@ -57,15 +46,9 @@ type objects struct {
 
 // Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. The error says in one line why it does not work here.
 func Load(cfg *Config) (*Datapath, error) {
-	if cfg == nil {
-		cfg = &Config{}
-	}
-	flows := cfg.Flows
-	if flows == 0 {
-		flows = DefaultFlows
-	}
-	if flows < 0 || flows > maxFlows {
-		return nil, fmt.Errorf("datapath: Flows is %d; must be 1 to %d, or 0 for %d", cfg.Flows, maxFlows, DefaultFlows)
+	flows, err := cfg.flows()
+	if err != nil {
+		return nil, err
 	}
 	if err := probeGrace(); err != nil {
 		return nil, err
@@ -77,7 +60,7 @@ func Load(cfg *Config) (*Datapath, error) {
 	spec.Maps["out"].MaxEntries = uint32(flows)
 	spec.Maps["in"].MaxEntries = uint32(flows)
 	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
-	l4, err := canDecapL4(spec)
+	l4, err := probe(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,10 @@ package datapath
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"math"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,19 +34,23 @@ func probeGrace() error {
 	return nil
 }
 
-// canDecapL4 reports whether bpf_skb_adjust_room has BPF_F_ADJ_ROOM_DECAP_L4_UDP: then a UDP superframe loses the
-// marks of the tunnel with its headers. Linux 6.18 has not.
-func canDecapL4(spec *ebpf.CollectionSpec) (bool, error) {
-	probe := &ebpf.CollectionSpec{
-		Programs:  map[string]*ebpf.ProgramSpec{"probe_decap_l4": spec.Programs["probe_decap_l4"].Copy()},
-		ByteOrder: spec.ByteOrder,
-	}
-	c, err := ebpf.NewCollection(probe)
+// probe finds out what the kernel can do: attach programs by tcx links, without which nothing works, and
+// BPF_F_ADJ_ROOM_DECAP_L4_UDP in bpf_skb_adjust_room. With that a UDP superframe loses the marks of the tunnel
+// together with its headers. Linux 6.18 does not have it.
+func probe(spec *ebpf.CollectionSpec) (decapL4 bool, err error) {
+	const name = "probe_decap_l4"
+	one := spec.Programs[name].Copy()
+	one.AttachType = ebpf.AttachNone // which older kernels know
+	c, err := ebpf.NewCollection(&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{name: one}, ByteOrder: spec.ByteOrder})
 	if err != nil {
 		return false, refused(err)
 	}
 	defer c.Close()
-	ret, err := c.Programs["probe_decap_l4"].Run(&ebpf.RunOptions{Data: probePacket})
+	p := c.Programs[name]
+	if _, err := link.AttachTCX(link.TCXOptions{Interface: math.MaxInt32, Program: p, Attach: ebpf.AttachTCXIngress}); errors.Is(err, ebpf.ErrNotSupported) {
+		return false, errors.New("datapath: the kernel has no tcx links; it must be Linux 6.6 or later") // else there is no such device
+	}
+	ret, err := p.Run(&ebpf.RunOptions{Data: probePacket})
 	if err != nil {
 		return false, fmt.Errorf("datapath: probing bpf_skb_adjust_room: %w", err)
 	}
@@ -56,18 +60,10 @@ func canDecapL4(spec *ebpf.CollectionSpec) (bool, error) {
 // probePacket is an Ethernet header, and an IPv4 packet with room for a tunnel inside.
 var probePacket = append([]byte{12: 8, 13: 0, 14: 0x45, 17: 86, 22: 64, 23: 17}, make([]byte, 76)...)
 
-// refused explains an error of loading in one line.
+// refused explains an error of loading.
 func refused(err error) error {
-	var ve *ebpf.VerifierError
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("datapath: loading: %w; the process must have CAP_BPF and CAP_NET_ADMIN", errors.Unwrap(err))
-	case errors.As(err, &ve):
-		line := ""
-		if len(ve.Log) > 0 {
-			line = ": " + ve.Log[len(ve.Log)-1]
-		}
-		return fmt.Errorf("datapath: loading: %w%s", ve.Cause, line)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("datapath: loading: %w; the process must have CAP_BPF and CAP_NET_ADMIN", unix.EPERM)
 	}
-	return fmt.Errorf("datapath: loading: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	return fmt.Errorf("datapath: loading: %w", err)
 }

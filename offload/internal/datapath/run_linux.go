@@ -6,36 +6,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// A Program is one of the three programs.
-type Program uint8
-
-// Programs.
-const (
-	PortIn   Program = iota // tcx ingress of a port
-	PortOut                 // tcx egress of a port
-	TunnelIn                // tcx ingress of an underlay device
-)
-
-// An Action is what a program has done with a frame.
-type Action int32
-
-// Actions (TCX_NEXT, TCX_DROP and TCX_REDIRECT of the kernel).
-const (
-	Miss     Action = -1 // on to the next program, or the stack
-	Dropped  Action = 2
-	Redirect Action = 7
-)
-
-// A Meta is what the kernel knows of a frame beside its bytes.
-type Meta struct {
-	Ifindex uint32 // where it is; 0 stands for 1, the loopback
-	Mark    uint32
-	GSOSize uint32 // of a superframe: payload of each segment
-	GSOSegs uint32
-}
-
 // Run runs a program on a frame, without sending anything: for tests. It returns what the program has done with it, and
-// the frame as it is then. The frame must be at most 65,000 bytes long.
+// the frame as it is then.  It must have a whole IP header, if it
+// is IP, and fit a page of memory.
 func (d *Datapath) Run(which Program, in []byte, m Meta) (Action, []byte, Meta, error) {
 	p := d.programs()[which]
 	ctx := skb{Mark: m.Mark, Ifindex: m.Ifindex, GSOSize: m.GSOSize, GSOSegs: m.GSOSegs}

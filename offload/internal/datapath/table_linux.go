@@ -9,12 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrExist is returned by PutOut and PutIn for a key that has an entry: entries never change.
-var ErrExist = errors.New("datapath: the key has an entry; delete it first")
-
-// ErrFull is returned by PutOut and PutIn if the table is full.
-var ErrFull = errors.New("datapath: the table is full; Config.Flows may be larger")
-
 const (
 	outKeyLen = 20 // struct out_key in bpf/maps.h
 	inKeyLen  = 32 // struct in_key

@@ -138,7 +138,7 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 {
 	struct out_key key = { .ifindex = skb->ifindex };
 	struct inner p = {};
-	struct ether e;
+	struct ether e = {};
 	struct flow *f;
 	struct slot *s;
 	int why;
