@@ -1,15 +1,15 @@
 package datapath
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 )
 
-// AttachPort attaches a program to the device of a port. Close of the result detaches it, and is idempotent.
+// AttachPort attaches a program to the device of a port, in the network namespace of the calling thread. Close of the result detaches it, and is idempotent.
 func (d *Datapath) AttachPort(ifindex int, dir Direction) (io.Closer, error) {
 	if dir == Out {
 		return attach(ifindex, d.objects.PortOut, ebpf.AttachTCXEgress)
@@ -24,12 +24,16 @@ func (d *Datapath) AttachUnderlay(ifindex int) (io.Closer, error) {
 }
 
 func attach(ifindex int, p *ebpf.Program, at ebpf.AttachType) (io.Closer, error) {
-	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: at})
-	if errors.Is(err, ebpf.ErrNotSupported) {
-		return nil, fmt.Errorf("datapath: device %d: tcx is not supported; must be Linux 6.6 or later", ifindex)
-	}
+	dev, err := net.InterfaceByIndex(ifindex)
 	if err != nil {
-		return nil, fmt.Errorf("datapath: device %d: attaching by tcx: %w", ifindex, err)
+		return nil, fmt.Errorf("datapath: device %d: %w", ifindex, err)
+	}
+	if len(dev.HardwareAddr) != 6 {
+		return nil, fmt.Errorf("datapath: device %s has no MAC; it must be an Ethernet device", dev.Name)
+	}
+	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: at})
+	if err != nil {
+		return nil, fmt.Errorf("datapath: device %s: attaching by tcx: %w", dev.Name, err)
 	}
 	return l, nil
 }

@@ -85,7 +85,7 @@ type Outer struct {
 type Flow struct {
 	Slot               uint32 // validity and counters
 	SrcEpoch, DstEpoch uint32 // which epochs count the changes of the two MACs
-	Oif                uint32 // the device that they leave by
+	Oif                uint32 // the device that they leave by: Ethernet, and in the namespace of the program
 	How                How
 	Max                uint32 // length of the longest frame, from the destination MAC on; of a superframe, of each segment
 	Outer              Outer  // with Neigh, and in table in

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // How the guest of a site is connected.
@@ -19,9 +21,10 @@ const (
 	vethPeer   = iota // a veth pair into its own namespace; frames for it are put behind the pair
 	vethEgress        // the same, through the pair
 	ownTAP            // the host itself is the guest, by a TAP
+	farTAP            // a program has the TAP open, with virtio headers, as of a virtual machine
 )
 
-var kinds = []string{"veth, peer", "veth, egress", "own TAP"}
+var kinds = []string{"veth, peer", "veth, egress", "own TAP", "TAP of a program"}
 
 // A site is a host with the programs attached, and nothing in user space that would help: what arrives was carried.
 //
@@ -66,7 +69,23 @@ func newSite(n *netns.Net, h *netns.Host, t testing.TB, kind, x int) *site {
 	h.Do(func() { s.d = load(t) })
 	addrs := fmt.Sprintf("192.168.7.%d/24,fd07::%d/64", x, x)
 	dir := In
-	if kind == ownTAP {
+	if kind == farTAP {
+		s.g = n.Host(h.Name + "-guest")
+		s.dev = "tap1"
+		sw := check.Must(vswitch.New(nil))(t)
+		vsi := check.Must(sw.VSI(1, nil))(t)
+		for dev, h := range map[string]*netns.Host{"tap0": h, "tap1": s.g} {
+			var p *port.Device
+			h.Do(func() { p = check.Must(port.OpenTAP(dev, nil))(t) })
+			check.Must(vsi.Attach(p, 0))(t)
+			h.Up(dev)
+		}
+		s.g.Addr("tap1", addrs)
+		s.port = index(t, h, "tap0")
+		ran := make(chan error)
+		go func() { ran <- sw.Run(context.Background()) }()
+		t.Cleanup(func() { sw.Close(); <-ran })
+	} else if kind == ownTAP {
 		s.dev, dir = "tap0", Out
 		netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP("tap0", nil) })
 		h.Up("tap0")
@@ -112,7 +131,7 @@ func (s *site) flows(v6 bool, x int, far frame.MAC) {
 	f.Slot++
 	s.d.Slot(f.Slot).Validate(Validity{now.Global, now.Dst, now.Src})
 	f.SrcEpoch, f.DstEpoch = 2, 1
-	f.Oif, f.How = s.port, [...]How{vethPeer: Peer, vethEgress: Egress, ownTAP: Ingress}[s.kind]
+	f.Oif, f.How = s.port, [...]How{vethPeer: Peer, vethEgress: Egress, ownTAP: Ingress, farTAP: Egress}[s.kind]
 	s.in = append(s.in, InKey{Peer: o.Remote.As16(), VNI: vni, Dst: near, Src: far})
 	check.OK(s.t, s.d.PutIn(s.in[len(s.in)-1], &f))
 	s.slot += 2

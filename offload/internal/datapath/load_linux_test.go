@@ -1,8 +1,14 @@
 package datapath
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -35,5 +41,18 @@ func TestLoad(t *testing.T) {
 		size, _ := info.JitedSize()
 		insns, _ := info.Instructions()
 		t.Logf("%s: %d instructions, %d verified, %d bytes of machine code", info.Name, len(insns), n, size)
+	}
+}
+
+// The object is that of the sources, as "make bpf" has recorded.
+func TestObject(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(string(check.Must(os.ReadFile("bpf/datapath.sum"))(t))), "\n")
+	files := check.Must(filepath.Glob("bpf/*.[cho]"))(t)
+	check.Equal(t, "files", len(lines), len(files))
+	for _, line := range lines {
+		sum, name, _ := strings.Cut(line, "  ")
+		if got := fmt.Sprintf("%x", sha256.Sum256(check.Must(os.ReadFile("bpf/"+name))(t))); got != sum {
+			t.Errorf("%s is not that of datapath.sum: make bpf", name)
+		}
 	}
 }

@@ -118,6 +118,8 @@ func TestFlowErrors(t *testing.T) {
 	check.ErrorHas(t, d.PutIn(InKey{}, good()), "datapath: Flow: How is neigh")
 	_, err := Load(&Config{Flows: -1})
 	check.ErrorHas(t, err, "datapath: Flows is -1; must be 1 to")
+	_, err = d.AttachUnderlay(1)
+	check.ErrorHas(t, err, "datapath: device lo has no MAC; it must be")
 	_, err = d.AttachPort(1<<30, In)
 	check.ErrorHas(t, err, "datapath: device 1073741824: ")
 	check.True(t, err != nil && !strings.Contains(err.Error(), "\n") && !errors.Is(err, errors.ErrUnsupported), "%v", err)
