@@ -126,9 +126,17 @@ func TestRandomFrames(t *testing.T) {
 		case 1:
 			payload = payload[:r.IntN(len(payload))]
 		}
-		if g.reads(fam, payload, uint8(r.Uint32())) {
+		tos := uint8(r.Uint32())
+		if g.reads(fam, payload, tos) {
 			carried[1][fam]++
 		}
+		whole := received(fam, payload, tos)
+		whole[r.IntN(min(100, len(whole)))] = byte(r.Uint32())
+		if fam == 0 && r.one(2) {
+			whole[14] = 0x45
+			sealed(whole)
+		}
+		g.readsPacket(fam, whole)
 	}
 	for way, by := range carried {
 		for fam, n := range by {
@@ -141,14 +149,14 @@ func TestRandomFrames(t *testing.T) {
 }
 
 // FuzzDatapath is TestRandomFrames with the frames of the fuzzer: what either program carries is what user space
-// makes of it.
+// makes of it, also with a byte of the outer packet changed.
 func FuzzDatapath(f *testing.F) {
 	r := dice{rand.New(rand.NewPCG(3, 4))}
 	for i := range 64 {
-		f.Add(r.frame(macFar, macNear)[12:], uint16(i), uint8(i))
+		f.Add(r.frame(macFar, macNear)[12:], uint16(i), uint8(i), uint16(i), uint8(i))
 	}
 	g := newRig(f)
-	f.Fuzz(func(t *testing.T, b []byte, how uint16, tos uint8) {
+	f.Fuzz(func(t *testing.T, b []byte, how uint16, tos uint8, at uint16, to uint8) {
 		if len(b) < 2 || len(b) > 3000 {
 			return
 		}
@@ -156,6 +164,10 @@ func FuzzDatapath(f *testing.F) {
 		fam, m := int(how&1), int(how>>1)%len(g.modes)
 		k := g.key(fam, m)
 		g.sends(fam, m, append(append(k.Dst[:], k.Src[:]...), b...))
-		g.reads(fam, vxlan(append(append(macNear[:], macFar[:]...), b...)), tos)
+		payload := vxlan(append(append(macNear[:], macFar[:]...), b...))
+		g.reads(fam, payload, tos)
+		whole := received(fam, payload, tos)
+		whole[int(at)%min(len(whole), 100)] = to
+		g.readsPacket(fam, whole)
 	})
 }

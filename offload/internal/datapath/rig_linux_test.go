@@ -302,7 +302,13 @@ func received(fam int, payload []byte, tos uint8) []byte {
 // frame that user space reads. It reports which.
 func (r *rig) reads(fam int, payload []byte, tos uint8) bool {
 	r.t.Helper()
-	b := received(fam, payload, tos)
+	return r.readsPacket(fam, received(fam, payload, tos))
+}
+
+// readsPacket is reads for a packet in which anything may be. What is carried is as the peer sends it, but for what
+// makes no difference to a socket.
+func (r *rig) readsPacket(fam int, b []byte) bool {
+	r.t.Helper()
 	act, got, _, err := r.d.Run(TunnelIn, b, Meta{})
 	if err != nil {
 		r.t.Fatalf("%d bytes: %v", len(b), err)
@@ -315,6 +321,26 @@ func (r *rig) reads(fam int, payload []byte, tos uint8) bool {
 	}
 	if act != Redirect {
 		r.t.Fatalf("%x: action %d", b, act)
+	}
+	udp, tos := 34, b[15]
+	if fam == 1 {
+		udp, tos = 54, b[14]<<4|b[15]>>4
+	}
+	payload := b[udp+8:]
+	plain := received(fam, payload, tos)
+	copy(plain[6:12], b[6:12])      // MAC of the router
+	copy(plain[udp:udp+2], b[udp:]) // source port
+	if fam == 0 {
+		copy(plain[18:20], b[18:])               // identification
+		plain[20], plain[22] = b[20]&0xc0, b[22] // flags, TTL
+		sealed(plain)
+	} else {
+		plain[15] |= b[15] & 15
+		copy(plain[16:18], b[16:]) // flow label
+		plain[21] = b[21]          // hop limit
+	}
+	if !bytes.Equal(b, plain) {
+		r.t.Fatalf("carried\n%x, which is not\n%x", b, plain)
 	}
 	f := r.userReads(fam, payload, tos)
 	want := f.Bytes()
