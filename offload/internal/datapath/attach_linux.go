@@ -9,7 +9,8 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// AttachPort attaches a program to the device of a port, in the network namespace of the calling thread. Close of the result detaches it, and is idempotent.
+// AttachPort attaches a program to the device of a port, in the network namespace of the calling thread. Close of the
+// result detaches it, and is idempotent.
 func (d *Datapath) AttachPort(ifindex int, dir Direction) (io.Closer, error) {
 	if dir == Out {
 		return attach(ifindex, d.objects.PortOut, ebpf.AttachTCXEgress)

@@ -110,10 +110,13 @@ func (f *Flow) put(b *[flowLen]byte) {
 		ne.PutUint32(b[4*i:], v)
 	}
 	binary.BigEndian.PutUint32(b[24:], uint32(o.VNI)<<8)
-	flags := uint8(0)
-	for bit, on := range map[uint8]bool{flagIPv6: o.Local.Is6() && !o.Local.Is4In6(), flagTOSIn: o.TOSIn, flagZeroChecksum: o.ZeroChecksum, flagUnverified: o.Unverified} {
-		if on {
-			flags |= bit
+	var flags uint8
+	for _, x := range [...]struct {
+		bit uint8
+		on  bool
+	}{{flagIPv6, o.Local.Unmap().Is6()}, {flagTOSIn, o.TOSIn}, {flagZeroChecksum, o.ZeroChecksum}, {flagUnverified, o.Unverified}} {
+		if x.on {
+			flags |= x.bit
 		}
 	}
 	b[28], b[29], b[30], b[31] = uint8(f.How), flags, o.TTL, o.TOS
@@ -150,14 +153,14 @@ func (f *Flow) check(in bool, slots uint32) error {
 		return want("How", f.How, "Neigh (not out of a tunnel), Egress, Ingress or Peer")
 	case !in && f.How != Neigh:
 		return nil
-	case !local.IsValid() || local.Zone() != "":
-		return want("Outer.Local", o.Local, "an address without a zone")
+	case !local.IsValid() || local.Zone() != "" || local.Is6() && local.IsLinkLocalUnicast():
+		return want("Outer.Local", o.Local, "an address that is not link-local") // the key has no interface
 	case o.Port == 0:
 		return want("Outer.Port", o.Port, "1 to 65535")
 	case in:
 		return nil
-	case !remote.IsValid() || remote.Zone() != "" || remote.Is4() != local.Is4() || remote.IsMulticast():
-		return want("Outer.Remote", o.Remote, "the address of one host, of the family of Outer.Local")
+	case !remote.IsValid() || remote.Zone() != "" || remote.Is4() != local.Is4() || remote.IsMulticast() || remote.Is6() && remote.IsLinkLocalUnicast():
+		return want("Outer.Remote", o.Remote, "the address of one host, of the family of Outer.Local, not link-local")
 	case !o.VNI.Valid():
 		return want("Outer.VNI", uint32(o.VNI), "at most 16777215")
 	case o.TOS&3 != 0:

@@ -44,7 +44,8 @@ type objects struct {
 	Misses *ebpf.Map `ebpf:"misses"`
 }
 
-// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. The error says in one line why it does not work here.
+// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. The error says in one line
+// why it does not work here.
 func Load(cfg *Config) (*Datapath, error) {
 	flows, err := cfg.flows()
 	if err != nil {

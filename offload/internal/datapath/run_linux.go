@@ -7,8 +7,7 @@ import (
 )
 
 // Run runs a program on a frame, without sending anything: for tests. It returns what the program has done with it, and
-// the frame as it is then.  It must have a whole IP header, if it
-// is IP, and fit a page of memory.
+// the frame as it is then. It must have a whole IP header, if it is IP, and fit a page of memory.
 func (d *Datapath) Run(which Program, in []byte, m Meta) (Action, []byte, Meta, error) {
 	p := d.programs()[which]
 	ctx := skb{Mark: m.Mark, Ifindex: m.Ifindex, GSOSize: m.GSOSize, GSOSegs: m.GSOSegs}

@@ -80,8 +80,8 @@ func (d *Datapath) settle() error {
 	return nil
 }
 
-// DeleteOut deletes entries; keys without one are no error. Their slots are killed before by whoever owns them, and may be used again
-// after [Grace].
+// DeleteOut deletes entries; keys without one are no error. Their slots are killed before by whoever owns them, and may
+// be used again after [Grace].
 func (d *Datapath) DeleteOut(keys ...OutKey) error {
 	b := make([][outKeyLen]byte, len(keys))
 	for i := range keys {

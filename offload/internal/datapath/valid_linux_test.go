@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,8 @@ func TestFlowErrors(t *testing.T) {
 		{"How is none; must be", func(f *Flow) { f.How = 0 }},
 		{"How is How(9)", func(f *Flow) { f.How = 9 }},
 		{"Outer.Local is", func(f *Flow) { f.Outer.Local = locals[1].WithZone("x") }},
+		{"Outer.Local is fe80::1", func(f *Flow) { f.Outer.Local = netip.MustParseAddr("fe80::1") }},
+		{"Outer.Remote is 224.0.0.1", func(f *Flow) { f.Outer.Remote = netip.MustParseAddr("224.0.0.1") }},
 		{"Outer.Port is 0", func(f *Flow) { f.Outer.Port = 0 }},
 		{"Outer.Remote is 2001:db8::101", func(f *Flow) { f.Outer.Remote = peerOf(1, 1) }},
 		{"Outer.VNI is 16777216; must be at most 16777215", func(f *Flow) { f.Outer.VNI = 1 << 24 }},
