@@ -32,7 +32,7 @@ func attach(ifindex int, p *ebpf.Program, at ebpf.AttachType) (io.Closer, error)
 	if len(dev.HardwareAddr) != 6 {
 		return nil, fmt.Errorf("datapath: device %s has no MAC; it must be an Ethernet device", dev.Name)
 	}
-	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: at})
+	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: at, Anchor: link.Head()})
 	if err != nil {
 		return nil, fmt.Errorf("datapath: device %s: attaching by tcx: %w", dev.Name, err)
 	}

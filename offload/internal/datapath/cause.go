@@ -22,7 +22,7 @@ const (
 	Tunnel                  // no plain VXLAN header: other flags or reserved bits; most UDP packets are no VXLAN
 	Elsewhere               // to another host, address or port than the flow expects
 	Checksum                // a UDP checksum that the flow does not accept
-	Merged                  // several tunnel packets in one, by generic receive offload
+	Merged                  // several tunnel packets in one, by generic receive offload, or that within the last 2 s
 	Segments                // a UDP superframe that this kernel would not decapsulate right
 	Congestion              // an ECN combination that user space counts or drops
 	Room                    // the kernel could not change the packet's size

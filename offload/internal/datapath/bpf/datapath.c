@@ -176,6 +176,8 @@ SEC("tcx/egress") int port_out(struct __sk_buff *skb) { return answer(port(skb, 
 // RFC 6040, section 4.2: four bits for each inner and outer field; 8 is what user space counts or drops.
 #define DECAPSULATED 0x3383321238118880ull
 
+#define MERGED_FOR 2000000000ull  // ns for which a flow is left to user space after a merged packet
+
 // decap asks and does what does not depend on the outer family. The tunnel header ends at at.
 INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at, u8 outer_tos)
 {
@@ -194,8 +196,12 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	why = inner(skb, at, t->in.type, &p);
 	if (why != CAUSES)
 		return MISS(why);
-	if (skb->gso_size && p.end != len)
+	if (skb->gso_size && p.end != len) {
+		*(volatile u64 *)&s->merged = coarse_ns();
 		return MISS(MERGED);
+	}
+	if (s->merged && coarse_ns() - s->merged < MERGED_FOR)
+		return MISS(MERGED);  // or it would overtake those that were merged
 	if (skb->gso_size && p.upper == UDP && !decap_l4)
 		return MISS(SEGMENTS);
 	if (p.longest > f->max)

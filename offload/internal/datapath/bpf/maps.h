@@ -21,7 +21,9 @@ struct flow {
 
 struct slot {
 	u64 global, src, dst;  // epochs for which the flow is valid
-	u64 packets, bytes, last, unused[2];
+	u64 packets, bytes, last;
+	u64 merged;  // when a packet last came merged with others
+	u64 unused;
 };
 
 struct out_key {
