@@ -20,6 +20,11 @@ type Config struct {
 	Flows int           // limit of flows, both directions together; default 16384
 	Idle  time.Duration // time without a frame after which a flow is removed, at least 1s; default 10s
 	Log   *slog.Logger  // nil is silent
+
+	// Unverified also carries received packets with an outer UDP checksum that no network card has verified, without verifying it
+	// (RFC 7348, section 5). By default they go to user space: those of a kernel's vxlan device over veth, which have
+	// checksums unless it is made with noudpcsum.
+	Unverified bool
 }
 
 func (c *Config) complete() error {

@@ -182,7 +182,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 		return err
 	}
 	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src}
-	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), ZeroChecksum: s.ZeroSum}
+	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
 	how.needs[0] = need{index: dev, underlay: true}
 	return nil
 }

@@ -193,8 +193,17 @@ func TestReceiveMerged(t *testing.T) {
 			if c.want == Segments && g.d.decapL4 {
 				c.want = Room
 			}
+			for i := range g.d.slots {
+				g.d.slots[i].merged.Store(0)
+			}
 			if why := g.d.why(t, TunnelIn, received(fam, c.payload, 0), Meta{GSOSize: uint32(c.size), GSOSegs: 3}); why != c.want {
 				t.Errorf("family %d, %s: %v, want %v", fam, c.what, why, c.want)
+			}
+			if c.want != Merged {
+				continue
+			}
+			if why := g.d.why(t, TunnelIn, received(fam, one, 0), Meta{}); why != Merged {
+				t.Errorf("family %d, one alone after %s: %v, want %v", fam, c.what, why, Merged)
 			}
 		}
 	}
