@@ -24,6 +24,8 @@ func TestLabLongest(t *testing.T) {
 	knows(s2.g, s2.dev, 1, m1)
 	s1.flows(false, 2, m2)
 	s2.flows(false, 1, m1)
+	s1.g.Ready()
+	s2.g.Ready()
 	const seg = 1000
 	send := s1.g.Datagrams(s2.g, "192.168.7.2:0")
 	fits := 0xffff - 36 - 42 // IP, UDP, VXLAN and Ethernet headers, and those of the frame
