@@ -61,6 +61,15 @@ type Offload struct {
 // New has flows of the switch carried from now on, in the network namespace of the calling thread. The error says in one line why
 // that does not work here. A nil cfg means defaults. Close the Offload before or after the switch.
 func New(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
+	o, err := newOffload(sw, cfg)
+	if err == nil {
+		o.ended.Go(o.run)
+	}
+	return o, err
+}
+
+// newOffload is New without the goroutine.
+func newOffload(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 	o := &Offload{
 		sw: sw, key: mix.New(), hints: make(chan vswitch.Pair, maxHints), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, vteps: map[*vtep.VTEP]struct{}{},
@@ -77,7 +86,6 @@ func New(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 		o.release()
 		return nil, fmt.Errorf("offload: %w", err)
 	}
-	o.ended.Go(o.run)
 	return o, nil
 }
 

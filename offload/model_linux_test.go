@@ -1,0 +1,174 @@
+package offload
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/offload/internal/datapath"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A rig is a switch with three TAPs and a VTEP with peers, and an Offload without its goroutine.
+type rig struct {
+	t     testing.TB
+	sw    *vswitch.Switch
+	vsi   *vswitch.VSI
+	v     *vtep.VTEP
+	o     *Offload
+	at    []*vswitch.Attachment // of the TAPs and, last, of the VTEP
+	index []uint32              // of the devices
+	peers []uint16
+	dests []frame.Dest
+	macs  []frame.MAC
+}
+
+func newRig(t testing.TB, h *netns.Host) *rig {
+	r := &rig{t: t, sw: check.Must(vswitch.New(nil))(t)}
+	r.vsi = check.Must(r.sw.VSI(vni, nil))(t)
+	for _, name := range []string{"tap0", "tap1", "tap2"} {
+		d := netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP(name, nil) })
+		a := check.Must(r.vsi.Attach(d, 0))(t)
+		r.at, r.dests = append(r.at, a), append(r.dests, a.Dest(0))
+		r.index = append(r.index, uint32(check.Must(d.Hook())(t).Index))
+	}
+	u := netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(netip.AddrPortFrom(addr(1), 4789), nil) })
+	r.v = check.Must(vtep.New(nil, u))(t)
+	a := check.Must(r.vsi.Attach(r.v, vni))(t)
+	r.at = append(r.at, a)
+	for x := 2; x < 5; x++ {
+		n := check.Must(r.v.AddPeer(netip.AddrPortFrom(addr(x), 0)))(t)
+		r.peers, r.dests = append(r.peers, n), append(r.dests, a.Dest(n))
+	}
+	for i := range 6 {
+		r.macs = append(r.macs, frame.MAC{2, 0, 0, 0, 0, byte(i)})
+	}
+	r.o = netns.Open(t, h, func() (*Offload, error) { return newOffload(r.sw, nil) })
+	t.Cleanup(func() { r.sw.Close() })
+	return r
+}
+
+// change does one of the things that may change decisions. It takes bytes from in.
+func (r *rig) change(in func(n int) int) {
+	mac, d := r.macs[in(len(r.macs))], r.dests[in(len(r.dests))]
+	a := r.at[in(len(r.at))]
+	stage := vswitch.Slots{Ingress: drops{}}
+	switch in(16) {
+	case 0, 1, 2, 3, 4:
+		r.vsi.FDB().Learn(mac, d, r.sw.Tick())
+	case 5:
+		if in(3) > 0 {
+			break
+		}
+		_ = r.vsi.FDB().Set(mac, d, []fdb.Flags{fdb.Static, fdb.Control, fdb.Filter, fdb.Control | fdb.Override}[in(4)])
+	case 6:
+		r.vsi.FDB().Delete(mac)
+	case 7:
+		_ = r.sw.FlushPort(a.Port())
+	case 8:
+		r.vsi.Flush()
+	case 9:
+		check.OK(r.t, a.Configure(vswitch.AttachConfig{Group: uint8(in(3)), NoLearn: in(2) == 1, Locked: in(4) == 1, GBP: uint16(in(8) / 7)}))
+	case 10:
+		was := a.Config()
+		check.OK(r.t, a.Configure(vswitch.AttachConfig{Slots: stage}))
+		r.check()
+		check.OK(r.t, a.Configure(was))
+	case 11:
+		check.OK(r.t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 2 + 4*in(4), ForwardPinned: in(2) == 1}))
+	case 12:
+		check.OK(r.t, r.v.SetPeers([]vtep.PeerConfig{{Address: addr(2 + in(3)), Port: uint16(4789 + in(2)), Header: vtep.Header{TTL: vtep.Value(in(3)), DF: vtep.DF(in(4)), ECN: vtep.ECN(in(4))}}}))
+	case 13:
+		r.sw.SetTap(seen{})
+		r.check()
+		r.sw.SetTap(nil)
+	case 14:
+		_ = r.sw.FlushPeer(d)
+	case 15:
+		r.vsi.FDB().Sweep(r.sw.Tick()+frame.Tick(in(2)*400), 4096)
+	}
+}
+
+type seen struct{}
+
+func (seen) Frame(frame.VNI, string, *frame.Frame) {}
+
+// carried reports whether the program carries a frame of a pair.
+func (r *rig) carried(p vswitch.Pair) bool {
+	packet := numbered(p.Src, p.Dst, 1)
+	which, m := datapath.PortOut, datapath.Meta{}
+	for i, d := range r.dests[:3] {
+		if d == p.From {
+			m.Ifindex = r.index[i]
+		}
+	}
+	if m.Ifindex == 0 {
+		which, m.Ifindex = datapath.TunnelIn, uint32(r.under())
+		packet = outer(r.t, p, packet, r.under())
+	}
+	act, _, _, err := r.o.dp.Run(which, packet, m)
+	check.OK(r.t, err)
+	return act == datapath.Redirect
+}
+
+// check compares what the programs do with the decisions of now.
+func (r *rig) check() {
+	r.t.Helper()
+	for _, from := range r.dests {
+		for _, src := range r.macs {
+			for _, dst := range r.macs {
+				p := vswitch.Pair{From: from, Src: src, Dst: dst}
+				if from.Peer() != 0 {
+					p.Tag = vni
+				}
+				e := r.o.entries[p]
+				if e == nil || !r.carried(p) {
+					continue
+				}
+				f, how, _, err := r.o.decide(p)
+				how.flow.Slot = e.slot
+				if err != nil || f.To != e.flow.To || !how.same(&e.plan) {
+					r.t.Fatalf("%v is carried to %v; the decision is %v, %v", p, e.flow.To, f.To, err)
+				}
+			}
+		}
+	}
+}
+
+// play takes turns between changes, hints and comparisons.
+func (r *rig) play(in func(n int) int, turns int) (carried int) {
+	r.t.Helper()
+	for range turns {
+		switch in(4) {
+		case 0:
+			r.change(in)
+		case 1, 2:
+			p := vswitch.Pair{From: r.dests[in(len(r.dests))], Src: r.macs[in(len(r.macs))], Dst: r.macs[in(len(r.macs))]}
+			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && in(8) > 0 {
+				p.From = d
+			}
+			if p.From.Peer() != 0 {
+				p.Tag = vni
+			}
+			clear(r.o.refused)
+			r.o.offer(p)
+			if e := r.o.entries[p]; e != nil {
+				r.o.renew()
+				if e = r.o.entries[p]; e != nil && !r.carried(p) {
+					r.t.Fatalf("%v is not carried", p)
+				}
+				carried++
+			}
+		case 3:
+			r.o.renew()
+		}
+		r.check()
+	}
+	return carried
+}

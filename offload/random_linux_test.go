@@ -1,0 +1,97 @@
+package offload
+
+import (
+	"encoding/binary"
+	"flag"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+var turns = flag.Int("turns", 1500, "turns of TestRandom")
+
+// under returns the index of the underlay's device.
+func (r *rig) under() int {
+	for n := range r.o.devices.with {
+		if n.underlay {
+			return n.index
+		}
+	}
+	return 1
+}
+
+// outer returns a frame of a peer as the packet that carries it to a device.
+func outer(t testing.TB, p vswitch.Pair, inner []byte, dev int) []byte {
+	b := make([]byte, 14+20+8+encap.VXLANLen, 14+20+8+encap.VXLANLen+len(inner))
+	copy(b, check.Must(net.InterfaceByIndex(dev))(t).HardwareAddr)
+	copy(b[6:], []byte{2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0})
+	ip := b[14:34]
+	binary.BigEndian.PutUint16(ip[2:], uint16(20+8+encap.VXLANLen+len(inner)))
+	ip[8], ip[9] = 64, 17
+	from := addr(int(p.From.Peer()) + 1).As4() // peers have the numbers 1, 2, 3
+	to := addr(1).As4()
+	copy(ip[12:], from[:])
+	copy(ip[16:], to[:])
+	sum := uint32(0)
+	for i := 0; i < 20; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum+sum>>16))
+	udp := b[34:42]
+	binary.BigEndian.PutUint16(udp, 50000)
+	binary.BigEndian.PutUint16(udp[2:], 4789)
+	binary.BigEndian.PutUint16(udp[4:], uint16(8+encap.VXLANLen+len(inner)))
+	encap.PutVXLAN(b[42:], frame.VNI(p.Tag))
+	return append(b, inner...)
+}
+
+func rigHost(t testing.TB) *netns.Host {
+	n := netns.New(t)
+	h, far := n.Host("h"), n.Host("far")
+	h.Quiet()
+	n.Link(h, "192.0.2.1/24", far, "192.0.2.2/24")
+	return h
+}
+
+// TestRandom: while everything changes that may change decisions, the programs carry no frame but as decided now, and what is
+// decided they carry.
+func TestRandom(t *testing.T) {
+	h := rigHost(t)
+	r := newRig(t, h)
+	src := rand.New(rand.NewPCG(1, 2))
+	carried := 0
+	h.Do(func() {
+		carried = r.play(src.IntN, *turns)
+	})
+	st := check.Must(r.o.Stats())(t)
+	t.Logf("%d pairs found carried; %+v", carried, st)
+	if carried < *turns/80 || st.Renewed == 0 || st.Removed == 0 {
+		t.Errorf("hardly anything was carried: %d, %+v", carried, st)
+	}
+}
+
+// FuzzOffload is TestRandom with turns of the fuzzer's.
+func FuzzOffload(f *testing.F) {
+	h := rigHost(f)
+	r := newRig(f, h)
+	f.Add([]byte("a flow is learned, hinted, carried and voided"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r.t = t
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		check.OK(t, h.Enter())
+		i := 0
+		r.play(func(n int) int {
+			if i++; i > len(b) {
+				return 0
+			}
+			return int(b[i-1]) % n
+		}, min(len(b)/4, 60))
+	})
+}
