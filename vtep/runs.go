@@ -11,8 +11,9 @@ import (
 const maxRun = 64
 
 // join joins consecutive datagrams that differ only in their payload, such as those of one flow, into runs. The
-// underlay sends a run as one message, which the kernel or the network card cuts. l.span gets the number of
-// datagrams in each.
+// underlay sends a run as one message, which the kernel or the network card cuts. Superframes, which are runs already, are
+// joined too: 46 segments do not fit a message, and those that are left over go with the next superframe. l.span gets the
+// number of datagrams in each.
 func (w *writer) join(l *outbox) {
 	l.span = l.span[:0]
 	kept := 0
@@ -26,7 +27,9 @@ func (w *writer) join(l *outbox) {
 		}
 		if n > 1 {
 			d, from := &l.ds[kept], len(w.runs)
-			d.Seg = uint16(size(d))
+			if d.Seg == 0 {
+				d.Seg = uint16(size(d))
+			}
 			for i := range l.ds[k : k+n] {
 				w.runs = append(w.runs, l.ds[k+i].Parts...)
 			}
@@ -42,24 +45,30 @@ func (w *writer) join(l *outbox) {
 // shorter.
 func runLen(ds []frame.Datagram) int {
 	d := &ds[0]
-	if d.Seg != 0 {
+	n, full, super := 1, size(d), d.Seg != 0
+	if super && tail(d) < full {
 		return 1
 	}
-	n, full := 1, size(d)
 	for ; n < len(ds) && n < maxRun; n++ {
 		x := &ds[n]
-		if x.Flow != d.Flow || x.Seg != 0 || x.TOS != d.TOS || x.TTL != d.TTL || x.DF != d.DF || x.Set != d.Set ||
+		if x.Flow != d.Flow || x.Seg != d.Seg && (x.Seg != 0 || !super) || x.TOS != d.TOS || x.TTL != d.TTL || x.DF != d.DF || x.Set != d.Set ||
 			len(x.To) != len(d.To) || unsafe.SliceData(x.To) != unsafe.SliceData(d.To) {
 			break
 		}
-		if s := size(x); s > full {
+		if size(x) > full {
 			break
-		} else if s < full {
+		} else if tail(x) < full {
 			return n + 1
 		}
 	}
 	return n
 }
 
-// size returns the length of a datagram of one header and one frame.
+// size returns the length of a datagram of one header and one frame, or of the first segment of a run.
 func size(d *frame.Datagram) int { return len(d.Parts[0]) + len(d.Parts[1]) }
+
+// tail is size for the last segment of a run.
+func tail(d *frame.Datagram) int {
+	n := len(d.Parts)
+	return len(d.Parts[n-2]) + len(d.Parts[n-1])
+}

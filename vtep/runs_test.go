@@ -118,3 +118,48 @@ func TestLostRun(t *testing.T) {
 		t.Errorf("%+v", st.Tx)
 	}
 }
+
+// Superframes of one flow are one run, up to one whose last segment is short: each segment is as without the others.
+func TestSuperframeRuns(t *testing.T) {
+	const size = 1000
+	for _, c := range []struct {
+		name string
+		in   []int // payload of each; 0: of another segment size
+		want []int // superframes in each datagram
+	}{
+		{"of full segments", []int{3 * size, 2 * size, 4 * size}, []int{3}},
+		{"a short segment is the last", []int{3 * size, 2*size + 7, 4 * size, 2 * size}, []int{2, 2}},
+		{"begins with a short segment", []int{2*size + 7, 2 * size}, []int{1, 1}},
+		{"other segments", []int{3 * size, 0, 2 * size}, []int{1, 1, 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u := fake4()
+			v := newVTEP(t, nil, u)
+			n := addPeer(t, v, at(1))
+			var outs []frame.Out
+			var alone [][]byte
+			for _, payload := range c.in {
+				f := super(t, max(payload, 1), size)
+				if payload == 0 {
+					f = super(t, 1500, 500)
+				}
+				check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: n, Tag: vni}}))
+				outs = append(outs, frame.Out{F: &f, Peer: n, Tag: vni})
+			}
+			for _, s := range u.sent {
+				alone = append(alone, s.payload)
+			}
+			u.sent = nil
+			check.OK(t, v.Writer(0).Write(outs))
+			check.Need(t, len(u.sent) == len(c.want), "%d datagrams, want %v", len(u.sent), c.want)
+			k := 0
+			for i, s := range u.sent {
+				want := bytes.Join(alone[k:k+c.want[i]], nil)
+				if seg := 8 + 54 + size; c.in[k] != 0 && s.seg != seg || !bytes.Equal(s.payload, want) {
+					t.Errorf("datagram %d: %d bytes in segments of %d, want %d of %d", i, len(s.payload), s.seg, len(want), seg)
+				}
+				k += c.want[i]
+			}
+		})
+	}
+}
