@@ -67,10 +67,7 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 			return nil, errLost
 		}
 	}
-	o.mu.Lock()
-	room := o.order.Room(p.From, 1, o.cfg.Flows, func(x *entry) { o.remove(x) })
-	o.mu.Unlock()
-	if !room {
+	if !o.room(p.From) {
 		return nil, errFull
 	}
 	slot, err := o.takeSlot()
@@ -99,6 +96,26 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	o.hold(e, 1)
 	o.stats.Added++
 	return e, nil
+}
+
+// evicted is how many flows of one place give way at once: the next entry then waits for a grace period, others not.
+const evicted = 64
+
+// room makes room for a flow from a place.
+func (o *Offload) room(from frame.Dest) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.order.Size() < o.cfg.Flows {
+		return true
+	}
+	for n := range min(evicted, o.cfg.Flows/4+1) {
+		x, ok := o.order.Oldest(from, 1)
+		if !ok {
+			return n > 0
+		}
+		o.remove(x)
+	}
+	return true
 }
 
 // hold counts the entries of an epoch: Changed does not wake anybody for others.
@@ -206,6 +223,7 @@ func (o *Offload) tick() {
 			o.remove(e)
 		}
 	}
+	o.routes.keep(o.entries)
 	if err := o.bury(); err != nil {
 		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
 	}

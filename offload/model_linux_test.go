@@ -29,7 +29,9 @@ type rig struct {
 	macs  []frame.MAC
 }
 
-func newRig(t testing.TB, h *netns.Host) *rig {
+func newRig(t testing.TB, h *netns.Host) *rig { return newRigWith(t, h, nil) }
+
+func newRigWith(t testing.TB, h *netns.Host, cfg *Config) *rig {
 	r := &rig{t: t, sw: check.Must(vswitch.New(nil))(t)}
 	r.vsi = check.Must(r.sw.VSI(vni, nil))(t)
 	for _, name := range []string{"tap0", "tap1", "tap2"} {
@@ -49,7 +51,7 @@ func newRig(t testing.TB, h *netns.Host) *rig {
 	for i := range 6 {
 		r.macs = append(r.macs, frame.MAC{2, 0, 0, 0, 0, byte(i)})
 	}
-	r.o = netns.Open(t, h, func() (*Offload, error) { return newOffload(r.sw, nil) })
+	r.o = netns.Open(t, h, func() (*Offload, error) { return newOffload(r.sw, cfg) })
 	t.Cleanup(func() { r.sw.Close() })
 	return r
 }
@@ -157,6 +159,7 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 				p.Tag = vni
 			}
 			clear(r.o.refused)
+			clear(r.o.asked)
 			r.o.offer(p)
 			if e := r.o.entries[p]; e != nil {
 				r.o.renew()

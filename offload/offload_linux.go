@@ -19,7 +19,8 @@ import (
 
 const (
 	maxHints   = 1024                 // that wait
-	maxRefused = 4096                 // pairs that are not asked for again within a second
+	maxRefused = 256                  // pairs of one place that are not asked for again within a second
+	maxOffered = 1024                 // pairs of one place that are asked for in a second
 	calm       = 5 * time.Millisecond // between two rounds of asking again
 )
 
@@ -42,6 +43,7 @@ type Offload struct {
 	routes  *routes
 	devices devices
 	refused map[vswitch.Pair]struct{} // in this second
+	asked   map[frame.Dest]asked      // likewise, by place
 	round   round
 	vteps   map[*vtep.VTEP]struct{} // that say when they change
 
@@ -72,7 +74,7 @@ func New(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 func newOffload(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 	o := &Offload{
 		sw: sw, key: mix.New(), hints: make(chan vswitch.Pair, maxHints), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, vteps: map[*vtep.VTEP]struct{}{},
+		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, asked: map[frame.Dest]asked{}, vteps: map[*vtep.VTEP]struct{}{},
 		stats: Stats{Refused: map[string]uint64{}},
 	}
 	if cfg != nil {
@@ -215,6 +217,7 @@ func (o *Offload) run() {
 			o.follows()
 		case <-tick.C:
 			clear(o.refused)
+			clear(o.asked)
 			o.tick()
 		}
 	}
@@ -240,10 +243,13 @@ func (o *Offload) offer(p vswitch.Pair) {
 		}
 		return
 	}
-	if _, no := o.refused[p]; no || len(o.refused) == maxRefused {
+	n := o.asked[p.From]
+	if _, no := o.refused[p]; no || n.refused == maxRefused || n.offered == maxOffered {
 		return
 	}
+	n.offered++
 	o.round = newRound()
+	from := p.From
 	e, why := o.add(p)
 	if why == nil {
 		back := vswitch.Pair{From: e.flow.To, Tag: e.flow.OutTag, Src: p.Dst, Dst: p.Src}
@@ -253,12 +259,17 @@ func (o *Offload) offer(p vswitch.Pair) {
 		}
 	}
 	if why != nil {
+		n.refused++
 		o.refused[p] = struct{}{}
 		o.mu.Lock()
 		o.stats.Refused[why.Error()]++
 		o.mu.Unlock()
 	}
+	o.asked[from] = n
 }
+
+// asked is what has been asked for pairs from one place in this second.
+type asked struct{ offered, refused int }
 
 // Flows iterates over the flows that are carried, in no order.
 func (o *Offload) Flows() iter.Seq[Entry] {

@@ -18,6 +18,7 @@ type plan struct {
 	outKey datapath.OutKey
 	flow   datapath.Flow
 	needs  [2]need
+	via    way        // to the peer
 	rx, tx *vtep.VTEP // of the counters; nil if the frames are not of a tunnel
 }
 
@@ -177,7 +178,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	if !p.Heard {
 		return errPolicy
 	}
-	dev, err := o.device(p, s)
+	dev, err := o.device(p, s, how)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	if !s.NoSum {
 		return errChecksum
 	}
-	dev, err := o.device(p, s)
+	dev, err := o.device(p, s, how)
 	if err != nil {
 		return err
 	}
@@ -232,8 +233,9 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 }
 
 // device returns the underlay's device on the way to a peer.
-func (o *Offload) device(p vtep.Path, s underlay.Sending) (int, error) {
-	dev, ok := o.routes.to(way{local: p.Local.Addr(), peer: p.Peer.Addr(), mark: s.Mark, device: s.Device})
+func (o *Offload) device(p vtep.Path, s underlay.Sending, how *plan) (int, error) {
+	how.via = way{local: p.Local.Addr(), peer: p.Peer.Addr(), mark: s.Mark, device: s.Device}
+	dev, ok := o.routes.to(how.via)
 	if !ok {
 		return 0, errRoute
 	}

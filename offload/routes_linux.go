@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A way is what routing looks at.
@@ -71,6 +73,20 @@ func (r *routes) to(w way) (dev int, ok bool) {
 		r.known[w] = dev
 	}
 	return dev, dev != 0
+}
+
+// keep forgets the ways that no flow takes, if there are many: strangers may be peers.
+func (r *routes) keep(entries map[vswitch.Pair]*entry) {
+	if len(r.known) <= 2*len(entries)+256 {
+		return
+	}
+	known := make(map[way]int, len(entries))
+	for _, e := range entries {
+		if dev, ok := r.known[e.plan.via]; ok {
+			known[e.plan.via] = dev
+		}
+	}
+	r.known = known
 }
 
 // differ looks for all ways again, and reports whether one is another.

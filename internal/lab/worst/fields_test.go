@@ -42,7 +42,7 @@ underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Net
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
 vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
-vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
+offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
 `
 
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
@@ -66,7 +66,9 @@ port/porttest.faultyReader.ps
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
-switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
+offload.Offload.done offload.Offload.held offload.Offload.wake offload.devices.with offload.round.places offload.round.sendings offload.routes.changed offload.routes.done
+offload/internal/datapath.Datapath.epochs offload/internal/datapath.Datapath.mapped offload/internal/datapath.Datapath.slots
+switch.port.carried switch.worker.recent switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.life.done
 underlay.single.iov underlay.single.msgs underlay.single.who underlay.portableReader.buf underlay.portableReader.from
 underlay.portableReader.msgs underlay.portableSender.addrs underlay.portableSender.msgs underlay.portableSender.socks

@@ -182,6 +182,14 @@ var Rows = []Row{
 		Test:  "switch.TestWorstTrace", Kept: 100,
 	},
 	{
+		Name:  "flows in the kernel",
+		Holds: "offload.Offload.entries offload.Offload.dying offload.Offload.free offload.Offload.hints offload.Offload.refused offload.Offload.asked offload.routes.known",
+		Limit: "16384 (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
+		Share: "fair per source: a source with fewer takes from one with more",
+		Full:  "the flows of the largest source, or of the same source, that were not used for the longest time",
+		Test:  "offload.TestWorstFlows", Kept: 100,
+	},
+	{
 		Name:  "requests of the control socket",
 		Holds: "cmd/vxswitchd.gate.inside cmd/vxswitchd.gate.waiting cmd/vxswitchd.visitor.in cmd/vxswitchd.rate.first switch.broker.subs",
 		Limit: "64 connections, 16 streams, 3 tables; 200 requests per second",

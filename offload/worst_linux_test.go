@@ -1,0 +1,59 @@
+package offload
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// TestWorstFlows: a port offers new pairs all the time; those of another are carried, and come back after a change.
+func TestWorstFlows(t *testing.T) {
+	run := func(attack bool) (got int) {
+		netns.RequireRoot(t)
+		r := newRigWith(t, rigHost(t), &Config{Flows: 256})
+		check.OK(t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 20000}))
+		pair := func(from, to frame.Dest, src, dst int) vswitch.Pair {
+			p := vswitch.Pair{From: from, Src: frame.MACFrom(0x020000000000 + uint64(src)), Dst: frame.MACFrom(0x020000000000 + uint64(dst))}
+			check.OK(t, r.vsi.FDB().Set(p.Src, from, fdb.Static))
+			check.OK(t, r.vsi.FDB().Set(p.Dst, to, fdb.Static))
+			return p
+		}
+		const pairs, seconds, attempts = 10, 600, 20
+		var good []vswitch.Pair
+		for i := range pairs {
+			good = append(good, pair(r.dests[1], r.dests[2], 10+i, 30+i))
+		}
+		for second := range seconds {
+			clear(r.o.refused)
+			clear(r.o.asked)
+			for i := range attempts {
+				if attack {
+					n := 1000 + second*attempts + i
+					r.o.offer(pair(r.dests[0], r.dests[2], n%5000+100, n%7000+6000))
+				}
+				if i < pairs {
+					r.o.offer(good[i])
+				}
+			}
+			if second%50 == 0 {
+				r.sw.Flush() // voids everything
+			}
+			r.o.renew()
+			for _, p := range good {
+				if r.o.entries[p] != nil && r.carried(p) {
+					got++
+				}
+			}
+		}
+		if st := check.Must(r.o.Stats())(t); attack && st.Removed < 5000 {
+			t.Errorf("%d flows gave way: no attack", st.Removed)
+		}
+		return got
+	}
+	worst.Kept(t, "flows in the kernel", run(false), run(true))
+}
