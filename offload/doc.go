@@ -34,6 +34,10 @@
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.
 //
+// A device that is moved to another network namespace takes its program along. The Offload takes it off as soon as the kernel has
+// said so; meanwhile, frames of flows may be lost, or leave by a device of that namespace that has the number of the underlay's.
+// Move devices before they carry traffic, or use veth ports, whose end in the guest may be moved at any time.
+//
 // What is carried does not pass the host's packet filter, connection tracking and IPsec policies for UDP, and tcpdump sees it on
 // the underlay only.
 //

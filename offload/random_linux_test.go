@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -94,4 +95,31 @@ func FuzzOffload(f *testing.F) {
 			return int(b[i-1]) % n
 		}, min(len(b)/4, 60))
 	})
+}
+
+// TestMovedAway: a device that is moved to another network namespace takes its program along. The Offload takes it off and
+// the flows out, by itself and at once.
+func TestMovedAway(t *testing.T) {
+	h := rigHost(t)
+	r := newRig(t, h)
+	n := netns.New(t)
+	other := n.Host("other")
+	other.Quiet()
+	table := r.vsi.FDB()
+	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
+	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	r.o.ended.Go(r.o.run)
+	p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
+	r.o.Hint(p)
+	carried := func() uint64 { return check.Must(r.o.Stats())(t).Carried.Frames }
+	h.Until("a frame is carried", func() bool { h.Inject("tap0", numbered(macA, macB, 1)); return carried() > 0 })
+	h.IP("link", "set", "tap0", "netns", other.NS)
+	h.Until("the flow is gone", func() bool { return check.Must(r.o.Stats())(t).Flows == 0 })
+	was := carried()
+	other.Up("tap0")
+	other.Inject("tap0", numbered(macA, macB, 2), numbered(macA, macB, 3))
+	if n := carried() - was; n != 0 {
+		t.Errorf("%d frames were carried in the other network namespace", n)
+	}
+	check.OK(t, r.o.Close())
 }
