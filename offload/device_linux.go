@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"sync"
 
 	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 )
@@ -12,6 +13,7 @@ import (
 type devices struct {
 	dp   *datapath.Datapath
 	home *home
+	used *sync.Map // of routes
 	with map[need]io.Closer
 }
 
@@ -20,6 +22,7 @@ func (d *devices) attach(n need) error {
 	if n.index == 0 || d.with[n] != nil {
 		return nil
 	}
+	d.used.Store(n.index, nil)
 	var c io.Closer
 	err := d.home.do(func() (err error) {
 		if n.underlay {

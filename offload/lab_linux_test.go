@@ -154,3 +154,40 @@ func TestBothCarry(t *testing.T) {
 	check.OK(t, s.o.Close())
 	a.Ping(guest(2), 3)
 }
+
+// TestUnderlayChanges: a route that moves, and a smaller MTU, are followed.
+func TestUnderlayChanges(t *testing.T) {
+	n := netns.New(t)
+	a, b := n.Host("a"), n.Host("b")
+	n.Link(a, "192.0.2.1/24", b, "192.0.2.2/24")
+	n.Link(a, "198.51.100.1/24", b, "198.51.100.2/24")
+	s := newSite(t, a, 1, 2)
+	b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: "192.0.2.2", Remote: "192.0.2.1", Addr: guest(2) + "/24", Keep: true, Args: []string{"noudpcsum"}})
+	for _, h := range []*netns.Host{a, b} {
+		for _, dev := range []string{"eth0", "eth1"} {
+			h.Sysctl("net.ipv4.conf."+dev+".rp_filter", "0")
+		}
+	}
+	a.Ping(guest(2), 20)
+	s.flows(2)
+	a.IP("route", "add", "192.0.2.2/32", "via", "198.51.100.2")
+	sent := a.Counter("eth1", "tx_packets")
+	a.Ping(guest(2), 10)
+	if got := a.Counter("eth1", "tx_packets") - sent; got < 10 {
+		t.Errorf("%d packets by the new route", got)
+	}
+	carried := s.stats().Carried.Frames
+	a.Ping(guest(2), 20)
+	s.h.Until("flows by the new route", func() bool { a.Ping(guest(2), 5); return s.stats().Carried.Frames > carried })
+	a.IP("route", "del", "192.0.2.2/32")
+	a.Ping(guest(2), 10)
+
+	// Longer frames than the underlay takes are for user space, which tells the host.
+	a.MTU("eth0", 1200)
+	s.h.Until("the host knows the path's MTU", func() bool {
+		_, err := a.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", "1300", guest(2))
+		return err != nil
+	})
+	a.Ping(guest(2), 5)
+	a.IPerf(b, guest(2), "-n", "20M")
+}

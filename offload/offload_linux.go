@@ -101,7 +101,7 @@ func (o *Offload) open() (err error) {
 	if o.routes, err = newRoutes(o.home); err != nil {
 		return fmt.Errorf("following routes: %w", err)
 	}
-	o.devices = devices{dp: o.dp, home: o.home}
+	o.devices = devices{dp: o.dp, home: o.home, used: &o.routes.used}
 	return o.sw.SetOffload(o)
 }
 

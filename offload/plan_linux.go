@@ -3,6 +3,7 @@ package offload
 import (
 	"errors"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 	"github.com/vxswitch/vxswitch/port"
@@ -184,7 +185,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	}
 	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src}
 	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
-	how.needs[0] = need{index: dev, underlay: true}
+	how.needs[0] = need{index: dev.index, underlay: true}
 	return nil
 }
 
@@ -228,16 +229,18 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	case vtep.ECNRFC3168:
 		x.ECN = datapath.ECNRFC3168
 	}
-	how.flow.How, how.flow.Oif, how.flow.Outer = datapath.Neigh, uint32(dev), x
+	how.flow.How, how.flow.Oif, how.flow.Outer = datapath.Neigh, uint32(dev.index), x
+	// A longer frame is for user space, which tells its sender: the device may have another MTU than when the tunnel was opened.
+	how.flow.Max = min(how.flow.Max, uint32(max(dev.mtu-encap.TypeVXLAN.Outer(p.Peer.Addr().Is6()), 0)))
 	return nil
 }
 
 // device returns the underlay's device on the way to a peer.
-func (o *Offload) device(p vtep.Path, s underlay.Sending, how *plan) (int, error) {
+func (o *Offload) device(p vtep.Path, s underlay.Sending, how *plan) (exit, error) {
 	how.via = way{local: p.Local.Addr(), peer: p.Peer.Addr(), mark: s.Mark, device: s.Device}
-	dev, ok := o.routes.to(how.via)
-	if !ok {
-		return 0, errRoute
+	x := o.routes.to(how.via)
+	if x == (exit{}) {
+		return x, errRoute
 	}
-	return dev, nil
+	return x, nil
 }

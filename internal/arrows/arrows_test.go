@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 	"api":     {"bfd", "frame", "switch"},
 
-	"offload":                   {"frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
+	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"frame"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
