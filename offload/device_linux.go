@@ -49,6 +49,7 @@ func (d *devices) tidy() {
 			return false
 		}
 		c.Close()
+		d.used.Delete(n.index)
 		return true
 	})
 }
