@@ -64,6 +64,7 @@ type Device struct {
 	name   string
 	queues []*queue
 	link   *sys.Link
+	glue   *glue // to an interface, nil without
 	egress
 	reset bool // its offloads are switched off again at Close
 	found bool // it was there before
@@ -88,7 +89,12 @@ const mtuAge = time.Second
 
 // kind returns what the device is called in messages.
 func (d *Device) kind() string {
-	if d.tun {
+	switch {
+	case d.glue != nil && d.glue.veth:
+		return "veth"
+	case d.glue != nil:
+		return "interface"
+	case d.tun:
 		return "TUN"
 	}
 	return "TAP"
@@ -126,7 +132,11 @@ func (d *Device) Fit(longest int) error {
 	if d.fixed || int64(longest) == d.mtu.Load() {
 		return nil
 	}
-	if err := d.link.SetMTU(longest); err != nil {
+	set := d.link.SetMTU
+	if d.glue != nil {
+		set = d.setMTU
+	}
+	if err := set(longest); err != nil {
 		return fmt.Errorf("port: %s %q: MTU %d: %w", d.kind(), d.name, longest, privilege(err))
 	}
 	d.mtu.Store(int64(longest))
@@ -146,7 +156,9 @@ func (d *Device) update() {
 	if d.closed.Load() {
 		return
 	}
-	if mtu, err := d.link.MTU(); err == nil {
+	if d.glue != nil {
+		d.look()
+	} else if mtu, err := d.link.MTU(); err == nil {
 		d.mtu.Store(int64(mtu))
 	}
 }
@@ -230,6 +242,9 @@ func (d *Device) release() (err error) {
 	if d.link != nil {
 		d.link.Close()
 	}
+	if d.glue != nil {
+		d.glue.close()
+	}
 	return err
 }
 
@@ -239,6 +254,8 @@ func (d *Device) over(err error) error {
 	switch {
 	case d.closed.Load():
 		return net.ErrClosed
+	case d.glue != nil && d.glue.over() != nil:
+		return fmt.Errorf("port: %s %q: %w", d.kind(), d.name, d.glue.over())
 	case errors.As(err, &errno):
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return frame.ErrPaused

@@ -157,6 +157,19 @@ func TestTCPOverATrunk(t *testing.T) {
 			cfg := &PacketConfig{NoOffload: noOffload}
 			return openPacket(t, m, "ta", cfg), openPacket(t, m, "tb", cfg)
 		},
+		"veth": func(m *netns.Host, noOffload bool) (ta, tb vswitch.Port) {
+			cfg := &DeviceConfig{NoOffload: noOffload}
+			ta, tb = openVeth(t, m, "ta", cfg), openVeth(t, m, "tb", cfg)
+			m.Bridge("br0", "ta", "tb")
+			return ta, tb
+		},
+		"interface": func(m *netns.Host, noOffload bool) (ta, tb vswitch.Port) {
+			m.IP("link", "add", "ta", "type", "veth", "peer", "tb")
+			m.Up("ta")
+			m.Up("tb")
+			cfg := &DeviceConfig{NoOffload: noOffload}
+			return openInterface(t, m, "ta", cfg), openInterface(t, m, "tb", cfg)
+		},
 	} {
 		for _, offload := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, offload), func(t *testing.T) {
