@@ -21,8 +21,11 @@ const childVar = "VXSWITCH_TEST_CHILD"
 // packetJob has the child open a packet port.
 const packetJob = "packet"
 
-// vethJob, with the name of a namespace for the guest behind, has the child open a veth port and wait.
-const vethJob = "veth "
+// vethJob has the child make a veth port for a guest, ifaceJob open a port on the interface eth0. It says how that went, and waits.
+const (
+	vethJob  = "veth"
+	ifaceJob = "interface"
+)
 
 // child is what the test program does, instead of tests, as a child of a test: it
 // gives up its privileges and says how far it gets without them.
@@ -31,16 +34,16 @@ func child() (is bool) {
 	if !is {
 		return false
 	}
-	if ns, ok := strings.CutPrefix(job, vethJob); ok {
-		_, err := OpenVeth("e0", &DeviceConfig{Namespace: ns})
-		if err == nil {
-			fmt.Println("open")
-		} else {
-			fmt.Println(errors.Is(err, os.ErrPermission), err)
+	if job == vethJob || job == ifaceJob {
+		open, name := OpenVeth, "e0"
+		if job == ifaceJob {
+			open, name = OpenInterface, "eth0"
 		}
+		d, err := open(name, nil)
+		fmt.Println(errors.Is(err, os.ErrPermission), err)
 		io.Copy(io.Discard, os.Stdin)
 		if err == nil {
-			select {}
+			d.Close()
 		}
 		return true
 	}

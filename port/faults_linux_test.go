@@ -22,6 +22,7 @@ func TestConstructorFaults(t *testing.T) {
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "", b, "")
 	a.IP("tuntap", "add", "lent0", "mode", "tap")
+	a.IP("tuntap", "add", "card0", "mode", "tap") // any Ethernet device but a veth
 	all := &DeviceConfig{MTU: 1400, Queues: 2}
 	for name, open := range map[string]func() (Port, error){
 		"TAP":          func() (Port, error) { c := *all; c.MAC = frame.MAC{2, 1, 2, 3, 4, 5}; return port(OpenTAP("t0", &c)) },
@@ -40,8 +41,14 @@ func TestConstructorFaults(t *testing.T) {
 			}
 			return port(fromFD(fd, &DeviceConfig{NoOffload: true, MTU: 1400}))
 		},
-		"Packet":         func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Promiscuous: true})) },
-		"Packet, queues": func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Queues: 2, NoOffload: true})) },
+		"veth": func() (Port, error) { c := *all; c.MAC = frame.MAC{2, 1, 2, 3, 4, 6}; return port(OpenVeth("e0", &c)) },
+		"interface": func() (Port, error) {
+			return port(OpenInterface("eth0", &DeviceConfig{Queues: 2, MTU: 1400, MAC: frame.MAC{2, 1, 2, 3, 4, 7}}))
+		},
+		"interface in namespace": func() (Port, error) { return port(OpenInterface("eth0", &DeviceConfig{Namespace: b.NS})) },
+		"card":                   func() (Port, error) { return port(OpenInterface("card0", nil)) },
+		"Packet":                 func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Promiscuous: true})) },
+		"Packet, queues":         func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Queues: 2, NoOffload: true})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := 0
@@ -76,6 +83,11 @@ func TestConstructorFaults(t *testing.T) {
 			})
 			if failed == 0 {
 				t.Error("nothing was an error")
+			}
+			for _, h := range []*netns.Host{a, b} {
+				if out := h.IP("-br", "link"); strings.Contains(out, "e0@") || strings.Contains(out, "vx") {
+					t.Errorf("devices are left:\n%s", out)
+				}
 			}
 		})
 	}

@@ -169,7 +169,7 @@ func (g *glue) atGuest(c sys.LinkChange) error {
 		switch id, err := g.hidden.ID(in); {
 		case err != nil:
 			return err
-		case id == sys.Here || id != near.PeerNS:
+		case id == sys.NoNumber || id != near.PeerNS:
 			return errElsewhere
 		}
 		return in.Change(near.Peer, c)
@@ -200,8 +200,8 @@ func (g *glue) close() {
 		g.all.File.Close()
 	}
 	if g.hidden != nil {
-		for _, i := range []sys.LinkInfo{g.near, g.far} {
-			if i.Index != 0 {
+		for _, name := range []string{nearName, farName} {
+			if i, err := g.hidden.ByName(name); err == nil {
 				_ = g.hidden.Delete(i.Index)
 			}
 		}

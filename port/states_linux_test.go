@@ -64,9 +64,29 @@ func (l *statesLab) device(tun bool, cfg *port.DeviceConfig) *subject {
 	if tun {
 		open = port.OpenTUN
 	}
-	d := netns.Open(l.t, l.a, func() (*port.Device, error) { return open(name, cfg) })
+	return l.opened(name, ip, !tun, func() (*port.Device, error) { return open(name, cfg) })
+}
+
+// veth makes a pair, whose guest's end is in the host too.
+func (l *statesLab) veth(cfg *port.DeviceConfig) *subject {
+	l.n++
+	name := fmt.Sprintf("e%d", l.n)
+	return l.opened(name, fmt.Sprintf("10.77.%d.", l.n), true, func() (*port.Device, error) { return port.OpenVeth(name, cfg) })
+}
+
+// iface opens an end of a veth pair, and has the other, in host b, send frames into it.
+func (l *statesLab) iface() *subject {
+	x := l.link()
+	x.p = netns.Open(l.t, l.a, func() (*port.Device, error) { return port.OpenInterface(x.dev, nil) })
+	x.r, x.gone = x.p.Readers()[0], sys.EBADFD
+	return x
+}
+
+// opened is a device that packets of the host's stack come in from.
+func (l *statesLab) opened(name, ip string, ethernet bool, open func() (*port.Device, error)) *subject {
+	d := netns.Open(l.t, l.a, open)
 	l.a.IP("addr", "add", ip+"1/24", "dev", name)
-	if !tun {
+	if ethernet {
 		l.a.Neighbour(name, ip+"2", "02:00:00:00:00:99")
 	}
 	var c net.Conn
@@ -83,17 +103,24 @@ func (l *statesLab) device(tun bool, cfg *port.DeviceConfig) *subject {
 }
 
 func (l *statesLab) packet(cfg *port.PacketConfig) *subject {
+	x := l.link()
+	x.p = netns.Open(l.t, l.a, func() (*port.Packet, error) { return port.OpenPacket(x.dev, cfg) })
+	x.r, x.gone = x.p.Readers()[0], syscall.ENODEV
+	return x
+}
+
+// link makes a veth pair between the hosts.
+func (l *statesLab) link() *subject {
 	l.n++
 	name := fmt.Sprintf("v%d", l.n)
 	l.a.IP("link", "add", name, "type", "veth", "peer", "name", name, "netns", l.b.NS)
 	l.a.Up(name)
 	l.b.Up(name)
-	p := netns.Open(l.t, l.a, func() (*port.Packet, error) { return port.OpenPacket(name, cfg) })
 	frames := make([][]byte, 100)
 	for i := range frames {
 		frames[i] = bytes.Repeat([]byte{2}, 60)
 	}
-	return &subject{p: p, r: p.Readers()[0], dev: name, gone: syscall.ENODEV, feed: func() { l.b.Inject(name, frames...) }}
+	return &subject{dev: name, feed: func() { l.b.Inject(name, frames...) }}
 }
 
 // pipe is a Pipe and what is put around it.
@@ -123,6 +150,9 @@ func TestReaderStates(t *testing.T) {
 		"TAP, no offload":    func(l *statesLab) *subject { return l.device(false, &port.DeviceConfig{NoOffload: true}) },
 		"TUN":                func(l *statesLab) *subject { return l.device(true, nil) },
 		"TAP, 2 queues":      func(l *statesLab) *subject { return l.device(false, &port.DeviceConfig{Queues: 2}) },
+		"veth":               func(l *statesLab) *subject { return l.veth(nil) },
+		"veth, 2 queues":     func(l *statesLab) *subject { return l.veth(&port.DeviceConfig{Queues: 2, NoOffload: true}) },
+		"interface":          func(l *statesLab) *subject { return l.iface() },
 		"Packet":             func(l *statesLab) *subject { return l.packet(nil) },
 		"Packet, no offload": func(l *statesLab) *subject { return l.packet(&port.PacketConfig{NoOffload: true}) },
 		"Packet, 2 queues":   func(l *statesLab) *subject { return l.packet(&port.PacketConfig{Queues: 2}) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -110,7 +111,15 @@ func (g *glue) find(name string, must bool) (found bool, err error) {
 	if g.home, err = sys.OpenLinks(); err != nil {
 		return false, fmt.Errorf("rtnetlink socket: %w", err)
 	}
-	g.host, err = g.home.ByName(name)
+	taken := false
+	for end := time.Now().Add(going); ; time.Sleep(going / 200) {
+		if g.host, err = g.home.ByName(name); err == nil {
+			taken, err = g.taken()
+		}
+		if !taken || err != nil || time.Now().After(end) {
+			break
+		}
+	}
 	switch none := name == "" || errors.Is(err, syscall.ENODEV); {
 	case none && g.veth && !must:
 		g.home.Close()
@@ -124,14 +133,34 @@ func (g *glue) find(name string, must bool) (found bool, err error) {
 		return false, fmt.Errorf("a device of another driver, %s: %w", cmp.Or(g.host.Kind, "of hardware"), syscall.EINVAL)
 	case !g.host.Ethernet:
 		return false, fmt.Errorf("not an Ethernet interface: %w", syscall.EINVAL)
-	}
-	if g.host.Kind == "veth" && g.host.PeerNS != sys.Here {
-		peer, err := g.home.ByIndex(g.host.Peer, g.host.PeerNS)
-		if err == nil && (peer.Name == nearName || peer.Name == farName) {
-			return false, fmt.Errorf("another port has made it: %w", syscall.EBUSY)
-		}
+	case taken:
+		return false, fmt.Errorf("another port has made it: %w", syscall.EBUSY)
 	}
 	return true, nil
+}
+
+// going is how long the devices of a process that was killed may be there still: the kernel clears a namespace some time after it
+// has lost its last user.
+const going = time.Second
+
+// taken reports whether the interface belongs to another port that made a pair, or is going.
+func (g *glue) taken() (bool, error) {
+	switch {
+	case g.host.Kind != "veth":
+		return false, nil
+	case g.host.Peer == 0, g.host.PeerNS == sys.NoNumber: // the pair is going, or the namespace of the other end
+		return true, nil
+	case g.host.PeerNS == sys.Here:
+		return false, nil
+	}
+	peer, err := g.home.ByIndex(g.host.Peer, g.host.PeerNS)
+	switch {
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENODEV): // has gone just now
+		return true, nil
+	case errors.Is(err, os.ErrPermission): // nobody says
+		return false, nil
+	}
+	return peer.Name == nearName || peer.Name == farName, err
 }
 
 // Names in the hidden namespace.

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -325,28 +326,59 @@ func TestInterfaceGone(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves no device.
+// A process that is killed leaves no device, and the next has the name at once.
 func TestVethOfAKilledProcess(t *testing.T) {
 	n := netns.New(t)
 	a, m := n.Host("a"), n.Host("m")
 	ctx, cancel := context.WithTimeout(t.Context(), netns.Timeout)
 	defer cancel()
-	c := exec.CommandContext(ctx, "ip", "netns", "exec", m.NS, os.Args[0])
-	c.Env = append(os.Environ(), childVar+"="+vethJob+a.NS)
-	out, err := c.StdoutPipe()
-	must(t, err)
-	must(t, c.Start())
-	buf := make([]byte, 100)
-	k, err := out.Read(buf)
-	if string(buf[:k]) != "open\n" {
-		t.Fatalf("%q, %v", buf[:k], err)
+	for i := range 3 {
+		c := exec.CommandContext(ctx, "ip", "netns", "exec", m.NS, os.Args[0])
+		c.Env = append(os.Environ(), childVar+"="+vethJob)
+		_, err := c.StdinPipe()
+		must(t, err)
+		out, err := c.StdoutPipe()
+		must(t, err)
+		must(t, c.Start())
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() || lines.Text() != "false <nil>" || !has(t, m, "e0") {
+			t.Fatal(lines.Text())
+		}
+		if i == 0 {
+			m.IP("link", "set", "e0", "netns", a.NS)
+		}
+		must(t, c.Process.Kill())
+		c.Wait()
+		if i == 1 {
+			openVeth(t, m, "e0", nil).Close()
+		}
 	}
-	if !has(t, a, "e0") || !has(t, m, "vxh0") {
-		t.Error("no devices")
-	}
-	must(t, c.Process.Kill())
-	c.Wait()
 	nothing(t, a, m)
+}
+
+// What capabilities are needed, and what is said without.
+func TestVethCapabilities(t *testing.T) {
+	n := netns.New(t)
+	far, m := n.Host("far"), n.Host("m")
+	n.Link(m, "", far, "")
+	for _, c := range []struct{ job, caps, want string }{
+		{vethJob, "", `true port: veth "e0": hidden network namespace: needs CAP_SYS_ADMIN and CAP_NET_ADMIN: `},
+		{vethJob, ",+net_admin,+bpf", `true port: veth "e0": hidden network namespace: needs CAP_SYS_ADMIN and CAP_NET_ADMIN: `},
+		{vethJob, ",+sys_admin", `true port: veth "e0": making a veth pair: `},
+		{vethJob, ",+sys_admin,+net_admin", `false <nil>`},
+		{ifaceJob, "", `true port: interface "eth0": TAP vxt`},
+		{ifaceJob, ",+net_admin", `true port: interface "eth0": redirecting frames: needs CAP_BPF and CAP_NET_ADMIN: BPF_PROG_LOAD: operation not permitted`},
+		{ifaceJob, ",+net_admin,+bpf", `false <nil>`},
+	} {
+		t.Setenv(childVar, c.job)
+		out := strings.TrimSpace(m.Run("setpriv", "--bounding-set=-all"+c.caps, os.Args[0]))
+		if !strings.HasPrefix(out, c.want) || strings.Contains(out, "\n") {
+			t.Errorf("%s with %q:\n got %s\nwant %s", c.job, c.caps, out, c.want)
+		}
+		if out := m.IP("-br", "link"); strings.Count(out, "\n") != 2 {
+			t.Errorf("%s with %q: left\n%s", c.job, c.caps, out)
+		}
+	}
 }
 
 func TestVethCloseRacesWithEverything(t *testing.T) {

@@ -17,7 +17,9 @@ import (
 type Links struct {
 	file *os.File
 	conn syscall.RawConn
-	mu   sync.Mutex // one question at a time
+
+	mu  sync.Mutex // one question at a time
+	seq uint32     // of the last
 }
 
 // OpenLinks returns those of the network namespace of the calling thread.
@@ -80,8 +82,11 @@ type LinkInfo struct {
 	PeerNS   int  // where that is, as [Links.ID] numbers namespaces; Here if in the same
 }
 
-// Here is the number of the own namespace.
-const Here = -1
+// Numbers that are no number of a namespace.
+const (
+	Here     = -2 // the own one
+	NoNumber = -1 // one that has none, or that is going
+)
 
 // ByName returns the device with a name, or ENODEV.
 func (l *Links) ByName(name string) (LinkInfo, error) {
@@ -94,7 +99,7 @@ func (l *Links) ByName(name string) (LinkInfo, error) {
 // there.
 func (l *Links) ByIndex(index, ns int) (LinkInfo, error) {
 	m := newLinkMessage(unix.RTM_GETLINK, 0, index, 0)
-	if ns != Here {
+	if ns >= 0 {
 		m.uint32(unix.IFLA_TARGET_NETNSID, uint32(ns))
 	}
 	return l.get(m)
@@ -126,7 +131,7 @@ func (l *Links) get(m linkMessage) (i LinkInfo, err error) {
 	}, nil
 }
 
-// ID returns the number that the namespace of other has here: Here if it has none.
+// ID returns the number that the namespace of other has here, or NoNumber.
 func (l *Links) ID(other *Links) (id int, err error) {
 	err = other.namespace(func(ns int) error {
 		m := linkMessage{make([]byte, unix.SizeofNlMsghdr+4)} // struct rtgenmsg, padded
@@ -232,19 +237,26 @@ const vethInfoPeer = 1
 func (l *Links) ask(m linkMessage, want uint16) (answer []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.seq++
 	err = Control(l.conn, func(fd int) error {
 		binary.NativeEndian.PutUint32(m.b, uint32(len(m.b)))
+		binary.NativeEndian.PutUint32(m.b[8:], l.seq)
 		if err := unix.Sendto(fd, m.b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 			return err
 		}
-		answer = make([]byte, 16<<10) // as of exchange
-		n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
-		if err != nil {
-			return err
-		}
-		answer = answer[:n]
-		if n < unix.SizeofNlMsghdr+4 {
-			return unix.EPROTO
+		for {
+			answer = make([]byte, 16<<10) // as of exchange
+			n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
+			if err != nil {
+				return err
+			}
+			answer = answer[:n]
+			if n < unix.SizeofNlMsghdr+4 {
+				return unix.EPROTO
+			}
+			if binary.NativeEndian.Uint32(answer[8:]) == l.seq { // no answer that could not be received before
+				break
+			}
 		}
 		typ := binary.NativeEndian.Uint16(answer[4:])
 		if typ == unix.NLMSG_ERROR {

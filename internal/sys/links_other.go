@@ -21,8 +21,11 @@ type LinkInfo struct {
 	PeerNS   int
 }
 
-// Here is the number of the own namespace.
-const Here = -1
+// Numbers that are no number of a namespace.
+const (
+	Here     = -2
+	NoNumber = -1
+)
 
 // A LinkChange says what to set on a device.
 type LinkChange struct {
