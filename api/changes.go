@@ -65,7 +65,7 @@ type RouteChange struct {
 type PortChange struct {
 	Op     string     `json:"op"` // Add or Del
 	Name   string     `json:"name"`
-	Type   string     `json:"type,omitempty"`   // tap, tun or packet; default tap
+	Type   string     `json:"type,omitempty"`   // tap, tun, veth, interface or packet; default tap
 	MTU    int        `json:"mtu,omitempty"`    // default as for a port of a file
 	Queues int        `json:"queues,omitempty"` // default 1
 	VNI    *frame.VNI `json:"vni,omitempty"`    // segment, default none

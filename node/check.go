@@ -131,18 +131,19 @@ func (k *checker) port(key string, p *Port) {
 	}
 	switch name := p.Name; {
 	case p.Type == PortOwn && k.file:
-		k.Want(key+".type", p.Type, "tap, tun or packet")
+		k.Want(key+".type", p.Type, "tap, tun, veth, interface or packet")
 	case p.Type == PortOwn:
 	case len(name) > 15:
 		k.Want(key+".name", name, "at most 15 bytes")
 	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
 		k.Want(key+".name", name, "a device name, without spaces, slashes, colons or percent signs")
 	}
-	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
-	is, check := any(*cfg), cfg.Check
+	own := struct{ IP bool }{}
+	is, check := any(p.DeviceConfig), func() error { return p.Check(p.Type == PortTUN) }
 	switch p.Type {
-	case PortTAP, PortTUN:
-		is, check = p.DeviceConfig, func() error { return p.Check(p.Type == PortTUN) }
+	case PortPacket:
+		cfg := convert[port.PacketConfig](p)
+		is, check = *cfg, cfg.Check
 	case PortOwn:
 		is, check = own, func() error { return nil }
 	}

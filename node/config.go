@@ -84,12 +84,12 @@ func (p *PeerSetting) Check() error {
 	return w.Err()
 }
 
-// A Port is a device that the node makes or opens; with type "packet" it is an existing interface.
+// A Port is a device that the node makes or opens; with type "interface" or "packet" it is an existing interface.
 type Port struct {
 	Name string   `json:"name"`          // needed: name of the device
 	Type PortType `json:"type,omitzero"` // type of the port
 
-	port.DeviceConfig // MTU: longest IP packet in bytes, as in "ip link set mtu"; default what fits the tunnels of its segments, without tunnels the MTU of the device
+	port.DeviceConfig // MTU: longest IP packet in bytes, as in "ip link set mtu"; default what fits the tunnels of its segments, without tunnels and for an existing interface the MTU of the device
 
 	// Those of port.PacketConfig:
 
@@ -228,13 +228,15 @@ type PortType uint8
 
 // Types of ports.
 const (
-	PortTAP    PortType = iota // Ethernet device (port.OpenTAP)
-	PortTUN                    // IP device (port.OpenTUN)
-	PortPacket                 // existing interface, bypassing the host's network stack (port.OpenPacket)
-	PortOwn                    // port of the program (VSI.Add); not in files
+	PortTAP       PortType = iota // Ethernet device (port.OpenTAP)
+	PortTUN                       // IP device (port.OpenTUN)
+	PortVeth                      // veth pair, whose end with the name is for a guest in another network namespace (port.OpenVeth); an existing veth is the node's end
+	PortInterface                 // existing interface, taken from the host's network stack (port.OpenInterface)
+	PortPacket                    // existing interface, bypassing the host's network stack, which receives the same frames (port.OpenPacket)
+	PortOwn                       // port of the program (VSI.Add); not in files
 )
 
-var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet", PortOwn: "own"}
+var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortVeth: "veth", PortInterface: "interface", PortPacket: "packet", PortOwn: "own"}
 
 // String returns the type as settings call it.
 func (t PortType) String() string { return setting.Name(portWords, t) }

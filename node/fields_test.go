@@ -104,6 +104,7 @@ var elsewhere = map[string]string{
 	"port.ReadWriteCloserConfig": "of ports of the program's own: VSI.Add",
 	"water.Config":               "of ports of the program's own: VSI.Add",
 	"port.DeviceConfig.Existing": "the node sets it to open a device again",
+	"port.DeviceConfig.Home":     "the node sets it to open a veth pair again",
 	"port.PacketConfig.Control":  "a func",
 	"port.PacketConfig.Leave":    "the tunnels that share the address of a gateway on the device",
 

@@ -137,7 +137,7 @@ func TestParseBeside(t *testing.T) {
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "type": "ipp", "mtu": 25, "gateway": "10.0.0.9", "peerSettings": [{"address": "10.0.0.2", "port": "x", "tos": 3}]}]}`: `1:57: tunnels[0].type: "ipp": must be one of vxlan, gpe, ipip
 1:147: tunnels[0].peerSettings[0].port: "x": must be a number
 1:159: tunnels[0].peerSettings[0].tos: 3: must be a multiple of 4; the two low bits are ECN`,
-		`{"ports": [{"name": "p", "type": "pakcet", "promiscuous": true, "queues": -1}]}`: `1:34: ports[0].type: "pakcet": must be one of tap, tun, packet
+		`{"ports": [{"name": "p", "type": "pakcet", "promiscuous": true, "queues": -1}]}`: `1:34: ports[0].type: "pakcet": must be one of tap, tun, veth, interface, packet
 1:75: ports[0].queues: -1: must be 1 to 256, or 0 for 1`,
 		`{"ports": [{"name": "p", "promiscuous": true, "mtu": -1, "queues": -1}]}`: `1:41: ports[0].promiscuous: a port of type tap does not have this setting
 1:54: ports[0].mtu: -1: must be 68 to 65521, or 0 for that of the device
@@ -205,7 +205,7 @@ func TestParseOwn(t *testing.T) {
 	if err := (&Config{Ports: []Port{{Name: "p", Type: PortOwn}}}).Check(); err != nil {
 		t.Error(err)
 	}
-	const want = "1:30: ports[0].type: own: must be tap, tun or packet"
+	const want = "1:30: ports[0].type: own: must be tap, tun, veth, interface or packet"
 	if _, err := Parse(text); err == nil || err.Error() != want {
 		t.Errorf("%v of %s", err, text)
 	}

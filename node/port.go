@@ -109,7 +109,7 @@ func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 // gone reports whether a port of the program has failed. The node cannot reopen it.
 func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] == nil }
 
-// fit sets the MTU of TAPs and TUNs without a configured MTU to the one that fits the tunnels of their segments. If that
+// fit sets the MTU of TAPs, TUNs and veth pairs without a configured MTU to the one that fits the tunnels of their segments. If that
 // fails, senders of longer packets get ICMP errors.
 func (n *Node) fit() {
 	for name, d := range n.ports {
@@ -160,6 +160,10 @@ func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 		cfg := convert[port.PacketConfig](c)
 		cfg.Leave = n.left[c.Name]
 		return port.OpenPacket(c.Name, cfg)
+	case PortVeth:
+		return port.OpenVeth(c.Name, &c.DeviceConfig)
+	case PortInterface:
+		return port.OpenInterface(c.Name, &c.DeviceConfig)
 	}
 	return openTAP(c)
 }
@@ -179,7 +183,10 @@ func (n *Node) openPort(c *Port, to map[string]*device) error {
 func (n *Node) openAs(c *Port, from origin) (*device, error) {
 	d, as := &device{cfg: *c, from: from}, *c
 	as.Existing = from.existed
-	if c.Namespace == "" {
+	switch {
+	case c.Type == PortVeth:
+		as.Home = from.away()
+	case c.Namespace == "":
 		as.Namespace = from.away()
 	}
 	err := n.step("port", func() (err error) {

@@ -15,12 +15,12 @@ import (
 
 // DeviceConfig configures a [Device]. The zero value works.
 type DeviceConfig struct {
-	// MTU is set on the device, in bytes of IP packet, as by "ip link set mtu". 0 leaves it as it is: 1500
-	// on a new device. ([Device.MTU] of a TAP includes the Ethernet header.)
+	// MTU is set on the device, and on both ends of a veth pair, in bytes of IP packet, as by "ip link set mtu".
+	// 0 leaves it as it is: 1500 on a new device. ([Device.MTU] of a TAP includes the Ethernet header.)
 	MTU int `json:"mtu,omitzero"`
 
-	// MAC is set on the kernel's side of a TAP; a TUN has none. Zero leaves it as it is: random on a new
-	// device.
+	// MAC is set on the kernel's side of a TAP, the guest's end of a veth pair, or the interface; a TUN has none.
+	// Zero leaves it as it is: random on a new device.
 	MAC frame.MAC `json:"mac,omitzero"`
 
 	// Down leaves the device down or up as it is. By default it is brought up.
@@ -33,7 +33,7 @@ type DeviceConfig struct {
 	// Namespace is the network namespace the device is in or is made in: the path of a
 	// file such as /proc/1/ns/net, or a name without a slash, as "ip netns" uses, which
 	// stands for a file in /run/netns. Empty is that of the calling thread: of the program.
-	// It takes CAP_SYS_ADMIN.
+	// It takes CAP_SYS_ADMIN. Of a veth pair it is where the guest's end is made.
 	Namespace string `json:"namespace,omitzero"`
 
 	// BusyPoll is how long a reader that finds no packet polls before it sleeps, at most 1 ms; by default
@@ -48,7 +48,11 @@ type DeviceConfig struct {
 	// default the port reads and writes superframes and frames with incomplete checksums (frame.GSO).
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// Existing opens a persistent device only. If there is none, the error wraps [syscall.ENODEV].
+	// Home is the network namespace that the other devices of a veth pair are made in, and the guest's end if
+	// Namespace is empty. Empty is that of the calling thread.
+	Home string `json:"-"`
+
+	// Existing opens a persistent device or a veth only. If there is none, the error wraps [syscall.ENODEV].
 	Existing bool `json:"-"`
 }
 
@@ -56,7 +60,8 @@ type DeviceConfig struct {
 const maxQueues = 256
 
 // A Device is a port whose far side is the kernel's network stack: a TAP device of
-// Linux, which carries Ethernet frames, or a TUN device, which carries IP packets.
+// Linux, which carries Ethernet frames, or a TUN device, which carries IP packets. [OpenVeth] and [OpenInterface] join
+// another interface to a TAP.
 //
 // The device may be renamed, get another MTU, and be moved to another network namespace while it is open;
 // reading and writing go on.
@@ -117,11 +122,12 @@ func (d *Device) MTU(peer uint16) int {
 // IP reports whether the device carries IP packets without Ethernet: a TUN.
 func (d *Device) IP() bool { return d.tun }
 
-// Existed reports whether the device was there before it was opened: a persistent device. It is false after
-// [FromFiles].
+// Existed reports whether the device was there before it was opened: a persistent device, or an interface. It is
+// false after [FromFiles].
 func (d *Device) Existed() bool { return d.found }
 
-// Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set.
+// Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set. It sets both ends of
+// a veth pair, and leaves an interface that existed as it is.
 func (d *Device) Fit(longest int) error {
 	if d.closed.Load() {
 		return net.ErrClosed
@@ -129,7 +135,7 @@ func (d *Device) Fit(longest int) error {
 	if !d.tun {
 		longest -= ethLen
 	}
-	if d.fixed || int64(longest) == d.mtu.Load() {
+	if d.fixed || d.glue != nil && d.found || int64(longest) == d.mtu.Load() {
 		return nil
 	}
 	set := d.link.SetMTU

@@ -89,7 +89,7 @@ func openGlued(name string, veth bool, cfg *DeviceConfig) (*Device, error) {
 // join finds the interface or makes the pair, and joins it to a TAP.
 func (d *Device) join(name string, c DeviceConfig) error {
 	found := false
-	err := inNamespace("DeviceConfig", c.Namespace, func() (err error) {
+	err := inNamespace("DeviceConfig", cmp.Or(c.Namespace, c.Home), func() (err error) {
 		if found, err = d.glue.find(name, c.Existing); err != nil || !found {
 			return err
 		}
@@ -99,11 +99,13 @@ func (d *Device) join(name string, c DeviceConfig) error {
 	if err != nil || found {
 		return err
 	}
-	if err := d.glue.makePair(name, c); err != nil {
-		return err
-	}
-	d.name = d.glue.guest.Name
-	return d.toTAP(c)
+	return inNamespace("DeviceConfig", c.Home, func() error {
+		if err := d.glue.makePair(name, c); err != nil {
+			return err
+		}
+		d.name = d.glue.guest.Name
+		return d.toTAP(c)
+	})
 }
 
 // find looks for an interface that exists, in the namespace of the calling thread.

@@ -45,7 +45,7 @@ func (o *offers) add(list ...string) { o.list = append(o.list, list...) }
 func (o *offers) value(key string) {
 	switch key {
 	case "type":
-		o.add("tap", "tun", "packet")
+		o.add("tap", "tun", "veth", "interface", "packet")
 	case "proto":
 		o.add("config", "vxsctl")
 	case "vni":

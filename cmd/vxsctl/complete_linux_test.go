@@ -38,7 +38,7 @@ func TestComplete(t *testing.T) {
 		{"route add ", "blackhole", 0},
 		{"route add 10.0.0.0/8 vrf ", "red", 0},
 		{"port del t", "tap0", 0},
-		{"port add x type ", "packet tap tun", 0},
+		{"port add x type ", "interface packet tap tun veth", 0},
 		{"config del segments ", "100 7", 0},
 		{"config apply p", "policies ports", 3},
 		{"capture tunnel ", "vx", 0},

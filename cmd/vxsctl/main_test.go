@@ -128,7 +128,7 @@ func TestWrongWords(t *testing.T) {
 		"route add 10.0.0.0/8 dev tap0":                                           `route: unexpected "dev"; allowed are via, vni, lladdr, dst, tunnel, weight, metric, vrf`,
 		"port list":                                                               `port: "list": must be one of show, add, del`,
 		"port add":                                                                "port: add: requires the name of a port",
-		"port add tap1 type veth":                                                 `port: type "veth": must be tap, tun or packet`,
+		"port add tap1 type dummy":                                                `port: type "dummy": must be tap, tun, veth, interface or packet`,
 		"port add tap1 mtu -1":                                                    `port: mtu "-1": must be a number of bytes`,
 		"port add tap1 vlan 5":                                                    "port: add: vlan requires vni",
 		"port add tap1 vni 1 vlan 4095":                                           `port: vlan "4095": must be 1 to 4094`,

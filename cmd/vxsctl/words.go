@@ -164,7 +164,7 @@ var values = map[string]string{
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
 	"lladdr": "the MAC of one host such as 02:00:00:00:00:01", "via": "the address of a host such as 192.168.7.2",
 	"weight": "1 to 255", "metric": "0 to 255",
-	"type": "tap, tun or packet", "mtu": "a number of bytes", "queues": "a number, 1 or more", "vlan": "1 to 4094",
+	"type": "tap, tun, veth, interface or packet", "mtu": "a number of bytes", "queues": "a number, 1 or more", "vlan": "1 to 4094",
 	"-interval": "a duration of at least 100ms such as 1s",
 
 	"capture port": "the name of a port; a filter that begins with port comes after --", "capture tunnel": "the name of a tunnel",
@@ -190,7 +190,7 @@ func valid(key, v string) bool {
 		n, e := strconv.Atoi(v)
 		return e == nil && n >= 1 && n <= 4094
 	case "type":
-		return slices.Contains([]string{"tap", "tun", "packet"}, v)
+		return slices.Contains([]string{"tap", "tun", "veth", "interface", "packet"}, v)
 	case "dst", "via":
 		_, err = netip.ParseAddr(v)
 	case "lladdr":

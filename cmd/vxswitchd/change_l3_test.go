@@ -257,8 +257,8 @@ func TestChangePorts(t *testing.T) {
 	}, []step[x]{
 		{x{Op: "set", Name: "tap1"}, `op "set": must be add or del`},
 		{x{Op: "add"}, `name: required`},
-		{x{Op: "add", Name: "tap1", Type: "veth"}, `type "veth": must be tap, tun or packet`},
-		{x{Op: "add", Name: "tap1", Type: "own"}, `type "own": must be tap, tun or packet`},
+		{x{Op: "add", Name: "tap1", Type: "dummy"}, `type "dummy": must be tap, tun, veth, interface or packet`},
+		{x{Op: "add", Name: "tap1", Type: "own"}, `type "own": must be tap, tun, veth, interface or packet`},
 		{x{Op: "add", Name: "tap1", MTU: 14}, "mtu: 14: must be 68 to"},
 		{x{Op: "add", Name: "tap1", VLAN: 5}, "vlan: requires vni"},
 		{x{Op: "add", Name: "tap1", VNI: &gone}, "vni 30: no such segment"},

@@ -67,7 +67,7 @@ func addPort(c *node.Config, x api.PortChange) error {
 	p.MTU, p.Queues = x.MTU, x.Queues
 	if x.Type != "" {
 		if err := p.Type.UnmarshalText([]byte(x.Type)); err != nil || p.Type == node.PortOwn {
-			return wrong(http.StatusBadRequest, "type %q: must be tap, tun or packet", x.Type)
+			return wrong(http.StatusBadRequest, "type %q: must be tap, tun, veth, interface or packet", x.Type)
 		}
 	}
 	c.Ports = append(c.Ports, p)

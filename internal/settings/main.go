@@ -68,7 +68,7 @@ var variants = map[reflect.Type][]variant{
 		{"ipip", reflect.TypeFor[underlay.IPConfig]()},
 	},
 	reflect.TypeFor[node.Port](): {
-		{"tap, tun", reflect.TypeFor[port.DeviceConfig]()},
+		{"tap, tun, veth, interface", reflect.TypeFor[port.DeviceConfig]()},
 		{"packet", reflect.TypeFor[port.PacketConfig]()},
 	},
 }
