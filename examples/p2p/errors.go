@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // cause returns err without the name of the tunnel or port.
@@ -39,7 +41,11 @@ func localError(o options, err error) error {
 
 // deviceError adds advice to an error of the device.
 func deviceError(o options, err error) error {
-	switch {
+	switch veth := o.node.Ports[0].Type == node.PortVeth; {
+	case veth && errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: run as root, or leave -kind out", err)
+	case veth && errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("%w: leave -kind out", err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: run as root, or first, as root: ip tuntap add %s mode tap user NAME; ip link set %[2]s mtu %d up", err, o.node.Ports[0].Name, o.node.Ports[0].MTU)
 	case errors.Is(err, syscall.EBUSY):

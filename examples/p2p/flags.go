@@ -65,6 +65,13 @@ func newFlags() *flags {
 	f.word("bind", "interface `IF` to bind the underlay sockets to", tunnel0+"bind")
 
 	f.StringVar(&f.dev, "dev", "vxs0", "`NAME` of the device; a persistent device stays at exit")
+	f.Func("kind", "`tap|veth`: veth makes a pair of devices, of which -dev is a guest's, to be moved anywhere; a veth that exists is p2p's end, and stays at exit (default tap)", func(s string) error {
+		if s != "tap" && s != "veth" {
+			return errors.New("must be tap or veth")
+		}
+		f.put("kind", s, s, port0+"type")
+		return nil
+	})
 	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: MTU of the underlay minus the overhead, and a tag with -inner-vlan pass)", port0+"mtu")
 	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one per CPU, at most 4; one for -type ipip, on other systems than Linux, and single-queue devices)", port0+"queues", tunnel0+"queues")
 	f.word("busy-poll", "`DURATION` that a queue polls before it sleeps, 0 to 1ms (default 0; for machines with idle CPUs)", port0+"busyPoll", tunnel0+"busyPoll")
@@ -199,7 +206,7 @@ func parse(args []string) (options, error) {
 var (
 	ofVNI      = []string{"id"}
 	ofGroups   = []string{"group-ttl", "underlay-dev"}
-	ofEthernet = []string{"learning", "ageing", "maxaddress", "storm", "inner-vlan", "fdb", "neigh", "gateway", "gateway-mac", "group"}
+	ofEthernet = []string{"learning", "ageing", "maxaddress", "storm", "inner-vlan", "fdb", "neigh", "gateway", "gateway-mac", "group", "kind"}
 )
 
 // fit returns an error for flags that contradict each other in a way that the file does not show.

@@ -134,6 +134,8 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -ageing 596524h", `invalid value "596524h" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
 		{"-local 10.0.0.1 -gateway 10.1.0.1/24 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: must be the MAC of one host`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
+		{"-local 10.0.0.1 -kind tun", `invalid value "tun" for flag -kind: must be tap or veth`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -kind veth", `flag -kind: requires -type vxlan, or gpe without -tun; a TUN device has no Ethernet frames`},
 		{"-local 10.0.0.1 -type gre", `invalid value "gre" for flag -type: must be one of vxlan, gpe, ipip`},
 		{"-local 10.0.0.1 -tun=perhaps", `invalid boolean value "perhaps" for -tun: must be true or false`},
 		{"-local 10.0.0.1 -tun", `flag -tun: requires -type gpe or ipip; vxlan carries Ethernet frames`},
@@ -164,7 +166,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-group ADDR", "-group-ttl N", "-underlay-dev IF", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-storm CLASS=PPS", "-inner-vlan discard|strip|pass", "-fdb MAC=ADDR",
+		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-kind tap|veth", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-storm CLASS=PPS", "-inner-vlan discard|strip|pass", "-fdb MAC=ADDR",
 		"-neigh off|suppress|proxy|access", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed|listed-per-vni", "-reserved rfc|strict|0xMASK", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
@@ -261,6 +263,7 @@ func TestValuesOneByOne(t *testing.T) {
 		return []any{c.Tunnels[0].Type, c.Ports[0].Type, c.Segments[0].CrossConnect, len(c.Segments[0].Tunnels[0].Flood)}
 	}, map[string]any{
 		"-type gpe":                 []any{encap.TypeGPE, node.PortTAP, netip.Addr{}, 1},
+		"-kind veth":                []any{encap.TypeVXLAN, node.PortVeth, netip.Addr{}, 1},
 		"-type gpe -tun":            []any{encap.TypeGPE, node.PortTUN, addr("10.0.0.2"), 0},
 		"-type ipip":                []any{encap.TypeIPIP, node.PortTUN, addr("10.0.0.2"), 0},
 		"-type ipip -offload=false": []any{encap.TypeIPIP, node.PortTUN, addr("10.0.0.2"), 0},

@@ -93,7 +93,7 @@ func deviceMTU(cfg *node.Config, v *vtep.VTEP) (int, error) {
 		return p.MTU, nil
 	}
 	mtu := cfg.Segments[0].Fits(v)
-	if p.Type == node.PortTAP {
+	if p.Type != node.PortTUN {
 		mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
 	}
 	if mtu < minMTU {
