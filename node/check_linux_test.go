@@ -137,6 +137,7 @@ func TestCheckAsksTheLibrary(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: 613200h0m0s: must be 1s to 596523h14m7s",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257: must be 1 to 256, or 0 for 1",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "e"}], "ports": [{"name": "e", "type": "interface"}]}`:                        `tunnels[0].bind: "e": is a port of type interface, which takes all that it receives`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are": must be at most 15 bytes`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49: must be at least 50 over 10.0.0.1",
 		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                             "tunnels[0].local: ::ffff:10.0.0.1: must be 10.0.0.1",

@@ -30,6 +30,9 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	default:
 		k.local(key+".local6", t, t.Local6)
 	}
+	if p := k.ports[t.Device]; p != nil && p.Type == PortInterface && p.Namespace == "" {
+		k.Fail(key+".bind", t.Device, "is a port of type interface, which takes all that it receives")
+	}
 	k.Ask(key, *t, t.Config.Check)
 	shared := k.shared(t)
 	for _, a := range t.locals() {

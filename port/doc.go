@@ -4,11 +4,13 @@
 //	         switch worker                              far side
 //	               |                                        |
 //	Reader.Read <--+-- Device ---------- TAP or TUN --------+-- the kernel's stack
+//	               |         \---------- hidden TAP --------+-- veth for a guest, veth, network card
 //	               +-- Packet ---------- packet socket -----+-- veth, network card
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- ReadWriteCloser - Read, Write -------+-- any io.ReadWriteCloser
 //
-// A Packet can leave packets to an underlay of packet sockets on the same interface: see [Packet.Leave].
+// [OpenVeth] and [OpenInterface] join an interface to the TAP of a Device, and take it from its host's stack; a [Packet] stands
+// beside the stack. A Packet can leave packets to an underlay of packet sockets on the same interface: see [Packet.Leave].
 // Device and Packet need Linux. On macOS and Windows package port/water opens devices.
 //
 // [Buffered] wraps a port whose Write may wait, and puts a queue in front of it. Package capture writes

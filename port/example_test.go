@@ -80,3 +80,14 @@ func ExampleFromFiles() {
 	defer dev.Close()
 	fmt.Println(dev.Name())
 }
+
+// A guest in a network namespace of its own, blue, gets its end of a veth pair. The example needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
+func ExampleOpenVeth() {
+	veth, err := port.OpenVeth("eth0", &port.DeviceConfig{Namespace: "blue", MTU: 1450})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer veth.Close()
+	fmt.Println(veth.Name(), veth.MTU(0))
+}

@@ -23,7 +23,8 @@ import (
 //
 // Programs of four instructions on the devices hand each frame on, superframes whole, before a network stack sees it. The devices
 // vxh and vxt stand where the calling thread is, under free names. All of them go with the guest's end, with Close, and with the
-// process, however it ends, since a namespace that only the process holds has a part of them. When the guest's end is deleted, or
+// process, however it ends, since a namespace that only the process holds has a part of them. A packet capture on vxt sees the
+// frames of both directions. When the guest's end is deleted, or
 // its namespace, Read and Write of the port fail with what they say of a deleted TAP.
 //
 // DeviceConfig.Namespace is where the guest's end is made, MAC its address. If name is empty or contains "%d", the kernel picks a
@@ -46,8 +47,8 @@ func OpenVeth(name string, cfg *DeviceConfig) (*Device, error) { return openGlue
 // It differs from [OpenPacket] in three ways. The host's stack does not receive the frames; what it sends on the interface still
 // leaves there, past the port. Frames are those of a TAP: the offloads that a virtio header cannot describe are done by the kernel
 // before, and there are several queues without a fan-out. And it needs more of the system. Packet sockets on the interface, such as
-// those of tcpdump and underlay/afpacket, see what it receives, as before; other programs at its tcx hook that let no frame through
-// come first.
+// those of tcpdump and underlay/afpacket, see what it receives, as before; UDP sockets do not, so the interface cannot be that of an
+// underlay. Programs that are at its tcx hook already come first.
 //
 // The interface stays as it is at Close, but for the MTU and the MAC of cfg, which may be set. It may be renamed and get another
 // MTU meanwhile. A network card receives frames to any address while the port is open. When the interface is deleted, or moved to

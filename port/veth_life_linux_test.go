@@ -55,6 +55,10 @@ func TestVethDevices(t *testing.T) {
 		if !strings.Contains(out, c.mtu) || !strings.Contains(out, "veth") || strings.Contains(out, ",UP") == c.cfg.Down {
 			t.Errorf("%+v:\n%s", c.cfg, out)
 		}
+		index, pair := d.Interface()
+		if !strings.HasPrefix(m.IP("-o", "link", "show", "vxh0"), fmt.Sprint(index, ": ")) || !pair {
+			t.Errorf("interface %d, a pair %v", index, pair)
+		}
 		if !c.cfg.MAC.IsZero() && c.in.MAC("e0") != c.cfg.MAC.String() {
 			t.Errorf("MAC %s", c.in.MAC("e0"))
 		}
@@ -75,6 +79,11 @@ func TestVethDevices(t *testing.T) {
 			}
 		}
 	}
+	tap := openTAP(t, m, "tap0", nil)
+	if index, pair := tap.Interface(); index != 0 || pair {
+		t.Errorf("a TAP is joined to %d", index)
+	}
+	tap.Close()
 	for _, name := range []string{"", "auto%d"} {
 		d := openVeth(t, m, name, nil)
 		if !has(t, m, d.Name()) || strings.Contains(d.Name(), "%") {
@@ -101,7 +110,7 @@ func TestInterfaceStays(t *testing.T) {
 				in = a
 			}
 			d := netns.Open(t, in, func() (*Device, error) { return open("eth0", &DeviceConfig{Namespace: namespace, Existing: true}) })
-			if !d.Existed() || d.Name() != "eth0" || d.MTU(0) != 1514 {
+			if index, pair := d.Interface(); index == 0 || pair || !d.Existed() || d.Name() != "eth0" || d.MTU(0) != 1514 {
 				t.Errorf("existed %v, %s, %d", d.Existed(), d.Name(), d.MTU(0))
 			}
 			m.Do(func() {
