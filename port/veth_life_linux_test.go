@@ -56,8 +56,8 @@ func TestVethDevices(t *testing.T) {
 			t.Errorf("%+v:\n%s", c.cfg, out)
 		}
 		index, pair := d.Interface()
-		if !strings.HasPrefix(m.IP("-o", "link", "show", "vxh0"), fmt.Sprint(index, ": ")) || !pair {
-			t.Errorf("interface %d, a pair %v", index, pair)
+		if out := m.IP("-o", "link", "show", "vxh0"); !strings.Contains(out, fmt.Sprint(index, ": vxh0@")) || !pair {
+			t.Errorf("interface %d, a pair %v\n%s", index, pair, out)
 		}
 		if !c.cfg.MAC.IsZero() && c.in.MAC("e0") != c.cfg.MAC.String() {
 			t.Errorf("MAC %s", c.in.MAC("e0"))
