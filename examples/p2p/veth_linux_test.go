@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/qemu"
 )
 
 // A guest that has the end of a veth pair, and the kernel's vxlan device: the end is moved after p2p is ready, frames go both
@@ -94,4 +95,21 @@ func TestVethGone(t *testing.T) {
 	g.Until("the guest's end is gone", func() bool { return gone(t, g, "vxs0") })
 	a.IP("link", "set", "vxs0", "netns", g.NS)
 	stop(t, p)
+}
+
+// On a kernel without tcx, one line says so, and nothing is left; a TAP does its work there.
+func TestVethOnAnOldKernel(t *testing.T) {
+	t.Parallel()
+	h := netns.New(t).Host("h")
+	g := qemu.Boot(t, h, qemu.Config{
+		Addr: "10.0.0.2/24", Modules: []string{"tun", "veth"}, Programs: map[string]string{"/bin/p2p": staticProgram(t)},
+	})
+	if release := g.Run("uname -r"); !strings.HasPrefix(release, "6.1.") {
+		t.Skipf("Linux %s", release)
+	}
+	out := g.Run("p2p -local 10.0.0.2 -kind veth 2>&1; echo status $?; ip -br link")
+	const want = `p2p: port: veth "vxs0": redirecting frames: needs tcx, of Linux 6.6: BPF_LINK_CREATE: invalid argument: unsupported operation: leave -kind out` + "\nstatus 1\n"
+	if !strings.HasPrefix(out, want) || strings.Contains(strings.TrimPrefix(out, want), "vx") {
+		t.Errorf("\n got %s\nwant %s", out, want)
+	}
 }
