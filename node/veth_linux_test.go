@@ -9,8 +9,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// Guests with ends of veth pairs, one made by the node and moved, one made in the guest's namespace, and one made by somebody else,
-// and the kernel's vxlan: configurations change under traffic, devices are deleted and come back, and nothing is left.
+// Guests with ends of veth pairs, one made by the node and moved, one made in the guest's namespace, and one made
+// by somebody else, and the kernel's vxlan: configurations change under traffic, devices are deleted and come
+// back, and nothing is left.
 func TestVethPorts(t *testing.T) {
 	l := newLab(t)
 	far := l.plug("far", "192.0.2.2").h

@@ -21,7 +21,8 @@ const childVar = "VXSWITCH_TEST_CHILD"
 // packetJob has the child open a packet port.
 const packetJob = "packet"
 
-// vethJob has the child make a veth port for a guest, ifaceJob open a port on the interface eth0. It says how that went, and waits.
+// vethJob has the child make a veth port for a guest, ifaceJob open a port on the interface eth0. It says how that
+// went, and waits.
 const (
 	vethJob  = "veth"
 	ifaceJob = "interface"

@@ -9,9 +9,10 @@
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- ReadWriteCloser - Read, Write -------+-- any io.ReadWriteCloser
 //
-// [OpenVeth] and [OpenInterface] join an interface to the TAP of a Device, and take it from its host's stack; a [Packet] stands
-// beside the stack. A Packet can leave packets to an underlay of packet sockets on the same interface: see [Packet.Leave].
-// Device and Packet need Linux. On macOS and Windows package port/water opens devices.
+// [OpenVeth] and [OpenInterface] join an interface to the TAP of a Device, and take it from its host's stack; a
+// [Packet] stands beside the stack. A Packet can leave packets to an underlay of packet sockets on the same
+// interface: see [Packet.Leave]. Device and Packet need Linux. On macOS and Windows package port/water opens
+// devices.
 //
 // [Buffered] wraps a port whose Write may wait, and puts a queue in front of it. Package capture writes
 // the frames of a port to a file; package port/porttest adds faults to a port.

@@ -12,9 +12,10 @@ import (
 
 // A glue joins an interface to the TAP of a Device: what one receives, the other sends.
 //
-// To an interface the TAP's frames are sent, and a veth makes of that that its other end receives them: it looks then whether
-// they are to its own MAC, as the host behind expects. bpf_redirect_peer does not: it says that all frames are (Linux 6.18), so
-// that a host would also take those that a switch floods. It serves on the way through the hidden namespace, where nobody asks.
+// To an interface the TAP's frames are sent, and a veth makes of that that its other end receives them: it looks
+// then whether they are to its own MAC, as the host behind expects. bpf_redirect_peer does not: it says that all
+// frames are (Linux 6.18), so that a host would also take those that a switch floods. It serves on the way through
+// the hidden namespace, where nobody asks.
 type glue struct {
 	veth      bool // of OpenVeth
 	namespace string
@@ -41,17 +42,6 @@ type glue struct {
 // toTAP opens the TAP, joins it to the interface and brings all up. It runs in the namespace of the interface.
 func (d *Device) toTAP(c DeviceConfig) (err error) {
 	g := d.glue
-	if c.MTU != 0 && g.hidden == nil && c.MTU != g.host.MTU {
-		if err := g.home.Change(g.host.Index, sys.LinkChange{MTU: c.MTU}); err != nil {
-			return fmt.Errorf("DeviceConfig.MTU %d: %w", c.MTU, privilege(err))
-		}
-		g.host.MTU = c.MTU
-	}
-	if !c.MAC.IsZero() && g.hidden == nil {
-		if err := g.home.Change(g.host.Index, sys.LinkChange{MAC: c.MAC}); err != nil {
-			return fmt.Errorf("DeviceConfig.MAC %v: %w", c.MAC, privilege(err))
-		}
-	}
 	name := d.name
 	tap := fmt.Sprintf("vxt%d", g.host.Index) // one TAP of that name, so one port on the interface
 	if err := d.attach(tap, DeviceConfig{Queues: c.Queues, NoOffload: c.NoOffload}); err != nil {
@@ -67,6 +57,17 @@ func (d *Device) toTAP(c DeviceConfig) (err error) {
 	d.found = g.hidden == nil
 	if g.tap, err = g.home.ByName(tap); err != nil {
 		return fmt.Errorf("TAP %s: %w", tap, err)
+	}
+	if c.MTU != 0 && g.hidden == nil && c.MTU != g.host.MTU {
+		if err := g.home.Change(g.host.Index, sys.LinkChange{MTU: c.MTU}); err != nil {
+			return fmt.Errorf("DeviceConfig.MTU %d: %w", c.MTU, privilege(err))
+		}
+		g.host.MTU = c.MTU
+	}
+	if !c.MAC.IsZero() && g.hidden == nil {
+		if err := g.home.Change(g.host.Index, sys.LinkChange{MAC: c.MAC}); err != nil {
+			return fmt.Errorf("DeviceConfig.MAC %v: %w", c.MAC, privilege(err))
+		}
 	}
 	g.hostMTU, g.guestMTU = g.host.MTU, g.guest.MTU
 	// Nothing is up that is ours: no frame gets past the programs.
@@ -134,8 +135,9 @@ func (g *glue) attach(index int, to sys.Redirect) error {
 	return nil
 }
 
-// up brings the devices up. The near end comes last: the queue of an end that is up before there is a carrier drops packets until
-// the kernel's worker has found that there is one, so it is better that of the guest, which can see it (Linux 6.18).
+// up brings the devices up. The near end comes last: the queue of an end that is up before there is a carrier
+// drops packets until the kernel's worker has found that there is one, so it is better that of the guest, which
+// can see it (Linux 6.18).
 func (g *glue) up(guest bool) error {
 	set := func(p place) error { return p.in.Change(p.index, sys.LinkChange{Up: true}) }
 	var steps []func() error
@@ -146,7 +148,9 @@ func (g *glue) up(guest bool) error {
 		steps = append(steps, func() error { return set(place{g.home, g.host.Index}) })
 	}
 	if g.hidden != nil {
-		steps = append(steps, func() error { return set(place{g.hidden, g.far.Index}) }, func() error { return set(place{g.hidden, g.near.Index}) })
+		for _, index := range []int{g.far.Index, g.near.Index} {
+			steps = append(steps, func() error { return set(place{g.hidden, index}) })
+		}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// OpenVeth makes a veth pair for a guest and returns a port on it. The guest's end has the name given, and may be moved to any
-// network namespace, renamed, and get another MTU, as a TAP may. A nil cfg is the zero value. The caller closes the Device, or
-// attaches it to a switch.
+// OpenVeth makes a veth pair for a guest and returns a port on it. The guest's end has the name given, and may be
+// moved to any network namespace, renamed, and get another MTU, as a TAP may. A nil cfg is the zero value. The
+// caller closes the Device, or attaches it to a switch.
 //
 //	guest's namespace | of the process, hidden |         of the calling thread
 //	                  |                        |
 //	     name ---------- near --redirect-- far ------- vxh0 --redirect-- vxt7 <-- Device --> switch
 //	                  |                        |                       a hidden TAP
 //
-// Programs of four instructions on the devices hand each frame on, superframes whole, before a network stack sees it. The devices
-// vxh and vxt stand where the calling thread is, under free names. All of them go with the guest's end, with Close, and with the
-// process, however it ends, since a namespace that only the process holds has a part of them. A packet capture on vxt sees the
-// frames of both directions. When the guest's end is deleted, or
-// its namespace, Read and Write of the port fail with what they say of a deleted TAP.
+// Programs of four instructions on the devices hand each frame on, superframes whole, before a network stack sees
+// it. The devices vxh and vxt stand where the calling thread is, under free names. All of them go with the guest's
+// end, with Close, and with the process, however it ends, since a namespace that only the process holds has a part
+// of them. A packet capture on vxt sees the frames of both directions. When the guest's end is deleted, or its
+// namespace, Read and Write of the port fail with what they say of a deleted TAP.
 //
-// DeviceConfig.Namespace is where the guest's end is made, MAC its address. If name is empty or contains "%d", the kernel picks a
-// free name; see [Device.Name]. A veth of that name that exists is opened as by [OpenInterface].
+// DeviceConfig.Namespace is where the guest's end is made, MAC its address. If name is empty or contains "%d", the
+// kernel picks a free name; see [Device.Name]. A veth of that name that exists is opened as by [OpenInterface].
 //
 // The error wraps
 //   - [os.ErrPermission] without CAP_NET_ADMIN and CAP_SYS_ADMIN, which here stands for CAP_BPF too
@@ -37,22 +37,23 @@ import (
 //   - [errors.ErrUnsupported] before Linux 6.6 (tcx), and on other systems
 func OpenVeth(name string, cfg *DeviceConfig) (*Device, error) { return openGlued(name, true, cfg) }
 
-// OpenInterface returns a port that takes an existing Ethernet interface from the stack of its host: the end of a veth pair whose
-// other end a guest has, or a network card. All that the interface receives comes to the port, and what the port writes, the
-// interface sends. A nil cfg is the zero value.
+// OpenInterface returns a port that takes an existing Ethernet interface from the stack of its host: the end of a
+// veth pair whose other end a guest has, or a network card. All that the interface receives comes to the port, and
+// what the port writes, the interface sends. A nil cfg is the zero value.
 //
 //	guest -- veth -- name --redirect-- vxt7 <-- Device --> switch
 //	                                 a hidden TAP
 //
-// It differs from [OpenPacket] in three ways. The host's stack does not receive the frames; what it sends on the interface still
-// leaves there, past the port. Frames are those of a TAP: the offloads that a virtio header cannot describe are done by the kernel
-// before, and there are several queues without a fan-out. And it needs more of the system. Packet sockets on the interface, such as
-// those of tcpdump and underlay/afpacket, see what it receives, as before; UDP sockets do not, so the interface cannot be that of an
-// underlay. Programs that are at its tcx hook already come first.
+// It differs from [OpenPacket] in three ways. The host's stack does not receive the frames; what it sends on the
+// interface still leaves there, past the port. Frames are those of a TAP: the offloads that a virtio header cannot
+// describe are done by the kernel before, and there are several queues without a fan-out. And it needs more of the
+// system. Packet sockets on the interface, such as those of tcpdump and underlay/afpacket, see what it receives,
+// as before; UDP sockets do not, so the interface cannot be that of an underlay. Programs that are at its tcx hook
+// already come first.
 //
-// The interface stays as it is at Close, but for the MTU and the MAC of cfg, which may be set. It may be renamed and get another
-// MTU meanwhile. A network card receives frames to any address while the port is open. When the interface is deleted, or moved to
-// another network namespace, Read and Write of the port fail.
+// The interface stays as it is at Close, but for the MTU and the MAC of cfg, which may be set. It may be renamed
+// and get another MTU meanwhile. A network card receives frames to any address while the port is open. When the
+// interface is deleted, or moved to another network namespace, Read and Write of the port fail.
 //
 // The error wraps
 //   - [os.ErrPermission] without CAP_NET_ADMIN and CAP_BPF, for a network card CAP_NET_RAW too
@@ -142,8 +143,8 @@ func (g *glue) find(name string, must bool) (found bool, err error) {
 	return true, nil
 }
 
-// going is how long the devices of a process that was killed may be there still: the kernel clears a namespace some time after it
-// has lost its last user.
+// going is how long the devices of a process that was killed may be there still: the kernel clears a namespace
+// some time after it has lost its last user.
 const going = time.Second
 
 // taken reports whether the interface belongs to another port that made a pair, or is going.

@@ -159,7 +159,8 @@ func TestGluedQueues(t *testing.T) {
 	}
 }
 
-// What is flooded to a guest that it is not for does not get into its stack, as from a wire: it is no frame to its MAC.
+// What is flooded to a guest that it is not for does not get into its stack, as from a wire: it is no frame to its
+// MAC.
 func TestGluedFramesToOthers(t *testing.T) {
 	for kind := range gluedBy {
 		t.Run(kind, func(t *testing.T) {

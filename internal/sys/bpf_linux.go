@@ -56,9 +56,9 @@ func (to Redirect) program() []byte {
 	return p
 }
 
-// AttachRedirect redirects all frames that an interface receives, before any protocol of the host sees them, until the
-// returned descriptor is closed, as it is when the process ends. Packet sockets on the interface see the frames. The
-// interface is in the network namespace of the calling thread.
+// AttachRedirect redirects all frames that an interface receives, before any protocol of the host sees them, until
+// the returned descriptor is closed, as it is when the process ends. Packet sockets on the interface see the
+// frames. The interface is in the network namespace of the calling thread.
 //
 // It needs tcx (Linux 6.6), CAP_BPF and CAP_NET_ADMIN. The error is an errno in words, or wraps
 // [errors.ErrUnsupported].

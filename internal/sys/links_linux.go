@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Links are the network devices of one network namespace, which it keeps alive: an rtnetlink socket in it. Its methods
-// may wait for the kernel's rtnl lock.
+// Links are the network devices of one network namespace, which it keeps alive: an rtnetlink socket in it. Its
+// methods may wait for the kernel's rtnl lock.
 type Links struct {
 	file *os.File
 	conn syscall.RawConn
@@ -36,8 +36,8 @@ func OpenLinks() (*Links, error) {
 	return l, nil
 }
 
-// NewNamespace returns the devices of a new network namespace without a name, which goes with all that is in it when l is
-// closed, or the process ends. It needs CAP_SYS_ADMIN.
+// NewNamespace returns the devices of a new network namespace without a name, which goes with all that is in it
+// when l is closed, or the process ends. It needs CAP_SYS_ADMIN.
 func NewNamespace() (l *Links, err error) {
 	done := make(chan bool)
 	go func() { // the thread ends with the goroutine
@@ -95,8 +95,8 @@ func (l *Links) ByName(name string) (LinkInfo, error) {
 	return l.get(m)
 }
 
-// ByIndex returns the device with an index, in this namespace or in one that has a number here. That needs CAP_NET_ADMIN
-// there.
+// ByIndex returns the device with an index, in this namespace or in one that has a number here. That needs
+// CAP_NET_ADMIN there.
 func (l *Links) ByIndex(index, ns int) (LinkInfo, error) {
 	m := newLinkMessage(unix.RTM_GETLINK, 0, index, 0)
 	if ns >= 0 {
@@ -157,8 +157,8 @@ type LinkChange struct {
 	MAC [6]byte
 	Up  bool
 
-	// NoIPv6 keeps the kernel from giving the device an IPv6 address of its own, and so from sending on it. Set it before
-	// the device is up.
+	// NoIPv6 keeps the kernel from giving the device an IPv6 address of its own, and so from sending on it. Set it
+	// before the device is up.
 	NoIPv6 bool
 }
 
