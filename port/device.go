@@ -126,17 +126,6 @@ func (d *Device) IP() bool { return d.tun }
 // false after [FromFiles].
 func (d *Device) Existed() bool { return d.found }
 
-// Interface returns the index of the interface that is joined to the TAP, in the namespace that it was opened in:
-// that of [OpenInterface], or the near device vxh of [OpenVeth], whose peer hands all that it receives to the
-// guest. It is 0 for a TAP or TUN alone. Programs that are to see frames before the port does are attached to it
-// (tcx, BPF_F_BEFORE).
-func (d *Device) Interface() (index int, pair bool) {
-	if d.glue == nil {
-		return 0, false
-	}
-	return d.glue.host.Index, d.glue.hidden != nil
-}
-
 // Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set. It sets both
 // ends of a veth pair, and leaves an interface that existed as it is.
 func (d *Device) Fit(longest int) error {

@@ -19,10 +19,11 @@ type HookKind uint8
 const (
 	HookTAP       HookKind = iota // a TAP: the host sends on it what Readers return, and receives on it what Writers write
 	HookInterface                 // an interface: it receives what Readers return, and sends what Writers write
-	HookPair                      // an end of a veth pair: it receives what Readers return; what Writers write, the other end receives
+	HookPair                      // an end of a veth pair of [OpenVeth]: it receives what Readers return; what Writers write, the other end receives
 )
 
-// Hook returns where the frames of the device come by now. It fails for a TUN, and after Close.
+// Hook returns where the frames of the device come by now. Programs that are to see those before the port does come first there
+// (tcx, BPF_F_BEFORE). It fails for a TUN, and after Close.
 func (d *Device) Hook() (Hook, error) {
 	switch {
 	case d.closed.Load():
@@ -30,9 +31,20 @@ func (d *Device) Hook() (Hook, error) {
 	case d.tun:
 		return Hook{}, fmt.Errorf("port: TUN %q: its packets have no MACs", d.name)
 	}
-	index, ns, err := d.link.Place()
-	if err != nil {
-		return Hook{}, fmt.Errorf("port: TAP %q: looking for the device: %w", d.name, err)
+	h := Hook{Kind: HookTAP}
+	var err error
+	switch g := d.glue; {
+	case g == nil:
+		h.Index, h.Namespace, err = d.link.Place()
+	case g.hidden == nil:
+		h.Kind, h.Index = HookInterface, g.host.Index
+		h.Namespace, err = g.home.Namespace()
+	default:
+		h.Kind, h.Index = HookPair, g.host.Index
+		h.Namespace, err = g.home.Namespace()
 	}
-	return Hook{HookTAP, index, ns}, nil
+	if err != nil {
+		return Hook{}, fmt.Errorf("port: %s %q: looking for the device: %w", d.kind(), d.name, err)
+	}
+	return h, nil
 }

@@ -55,9 +55,9 @@ func TestVethDevices(t *testing.T) {
 		if !strings.Contains(out, c.mtu) || !strings.Contains(out, "veth") || strings.Contains(out, ",UP") == c.cfg.Down {
 			t.Errorf("%+v:\n%s", c.cfg, out)
 		}
-		index, pair := d.Interface()
-		if out := m.IP("-o", "link", "show", "vxh0"); !strings.Contains(out, fmt.Sprint(index, ": vxh0@")) || !pair {
-			t.Errorf("interface %d, a pair %v\n%s", index, pair, out)
+		hook, err := d.Hook()
+		if out := m.IP("-o", "link", "show", "vxh0"); !strings.Contains(out, fmt.Sprint(hook.Index, ": vxh0@")) || hook.Kind != HookPair || hook.Namespace == 0 {
+			t.Errorf("hook %+v, %v\n%s", hook, err, out)
 		}
 		if !c.cfg.MAC.IsZero() && c.in.MAC("e0") != c.cfg.MAC.String() {
 			t.Errorf("MAC %s", c.in.MAC("e0"))
@@ -80,10 +80,13 @@ func TestVethDevices(t *testing.T) {
 		}
 	}
 	tap := openTAP(t, m, "tap0", nil)
-	if index, pair := tap.Interface(); index != 0 || pair {
-		t.Errorf("a TAP is joined to %d", index)
+	if hook, err := tap.Hook(); err != nil || hook.Kind != HookTAP || !strings.Contains(m.IP("-o", "link", "show", "tap0"), fmt.Sprint(hook.Index, ": tap0")) {
+		t.Errorf("hook %+v, %v", hook, err)
 	}
 	tap.Close()
+	if hook, err := tap.Hook(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after Close: hook %+v, %v", hook, err)
+	}
 	for _, name := range []string{"", "auto%d"} {
 		d := openVeth(t, m, name, nil)
 		if !has(t, m, d.Name()) || strings.Contains(d.Name(), "%") {
@@ -110,7 +113,7 @@ func TestInterfaceStays(t *testing.T) {
 				in = a
 			}
 			d := netns.Open(t, in, func() (*Device, error) { return open("eth0", &DeviceConfig{Namespace: namespace, Existing: true}) })
-			if index, pair := d.Interface(); index == 0 || pair || !d.Existed() || d.Name() != "eth0" || d.MTU(0) != 1514 {
+			if hook, err := d.Hook(); err != nil || hook.Kind != HookInterface || hook.Index == 0 || hook.Namespace == 0 || !d.Existed() || d.Name() != "eth0" || d.MTU(0) != 1514 {
 				t.Errorf("existed %v, %s, %d", d.Existed(), d.Name(), d.MTU(0))
 			}
 			m.Do(func() {

@@ -54,6 +54,9 @@ func NewNamespace() (l *Links, err error) {
 // Close forgets the devices.
 func (l *Links) Close() { l.file.Close() }
 
+// Namespace returns the number of the namespace, as [Namespace] does.
+func (l *Links) Namespace() (uint64, error) { return Namespace(l.conn) }
+
 // Do runs f in the namespace, as [InNamespaceOf] does.
 func (l *Links) Do(f func() error) error {
 	return Control(l.conn, func(fd int) error { return InNamespaceOf(uintptr(fd), f) })

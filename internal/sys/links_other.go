@@ -55,6 +55,7 @@ func OpenLinks() (*Links, error)                              { return nil, erro
 func NewNamespace() (*Links, error)                           { return nil, errors.ErrUnsupported }
 func (l *Links) Close()                                       {}
 func (l *Links) Do(f func() error) error                      { return errors.ErrUnsupported }
+func (l *Links) Namespace() (uint64, error)                   { return 0, errors.ErrUnsupported }
 func (l *Links) ByName(name string) (LinkInfo, error)         { return LinkInfo{}, errors.ErrUnsupported }
 func (l *Links) ByIndex(index, ns int) (LinkInfo, error)      { return LinkInfo{}, errors.ErrUnsupported }
 func (l *Links) ID(other *Links) (int, error)                 { return 0, errors.ErrUnsupported }
