@@ -25,7 +25,7 @@ const vni = 100
 //	host 192.0.2.X: tap0 192.168.7.X -- segment -- VTEP -- UDP -- eth0
 type site struct {
 	t    *testing.T
-	h    *netns.Host
+	h, g *netns.Host
 	x    int
 	sw   *vswitch.Switch
 	vsi  *vswitch.VSI
@@ -47,7 +47,13 @@ func newSite(t *testing.T, h *netns.Host, x int, peers ...int) *site {
 
 func newSiteWith(t *testing.T, h *netns.Host, cfg *Config, x int, peers ...int) *site {
 	t.Helper()
-	s := &site{t: t, h: h, x: x}
+	return newSiteOf(t, h, h, cfg, x, peers...)
+}
+
+// newSiteOf is newSite with a guest in another host, by a veth pair, if that is not h.
+func newSiteOf(t *testing.T, h, g *netns.Host, cfg *Config, x int, peers ...int) *site {
+	t.Helper()
+	s := &site{t: t, h: h, g: g, x: x}
 	u := netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(netip.AddrPortFrom(addr(x), 4789), nil) })
 	s.v = check.Must(vtep.New(nil, u))(t)
 	s.sw = check.Must(vswitch.New(nil))(t)
@@ -58,9 +64,14 @@ func newSiteWith(t *testing.T, h *netns.Host, cfg *Config, x int, peers ...int) 
 		list = append(list, netip.AddrPortFrom(addr(p), 4789))
 	}
 	check.OK(t, s.v.SetFlood(vni, list...))
-	s.tap = netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1450}) })
+	s.tap = netns.Open(t, h, func() (*port.Device, error) {
+		if g == h {
+			return port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1450})
+		}
+		return port.OpenVeth("tap0", &port.DeviceConfig{MTU: 1450, Namespace: g.NS})
+	})
 	s.tapA = check.Must(s.vsi.Attach(s.tap, 0))(t)
-	h.Addr("tap0", guest(x)+"/24")
+	g.Addr("tap0", guest(x)+"/24")
 	ended := make(chan error, 1)
 	go func() { ended <- s.sw.Run(context.Background()) }()
 	t.Cleanup(func() {
@@ -190,4 +201,43 @@ func TestUnderlayChanges(t *testing.T) {
 	})
 	a.Ping(guest(2), 5)
 	a.IPerf(b, guest(2), "-n", "20M")
+}
+
+// TestVethGuests: two sites whose guests are in namespaces of their own, by veth ports: both directions are carried, also from guest
+// to guest of one site.
+func TestVethGuests(t *testing.T) {
+	n := netns.New(t)
+	a, b := n.Host("a"), n.Host("b")
+	n.Link(a, "192.0.2.1/24", b, "192.0.2.2/24")
+	g1, g2, g3 := n.Host("g1"), n.Host("g2"), n.Host("g3")
+	s, r := newSiteOf(t, a, g1, nil, 1, 2), newSiteOf(t, b, g2, nil, 2, 1)
+	third := netns.Open(t, a, func() (*port.Device, error) {
+		return port.OpenVeth("tap0", &port.DeviceConfig{MTU: 1450, Namespace: g3.NS})
+	})
+	check.Must(s.vsi.Attach(third, 0))(t)
+	g3.Addr("tap0", guest(3)+"/24")
+	for _, to := range []*site{r, nil} {
+		peer, x := g3, 3
+		if to != nil {
+			peer, x = g2, 2
+		}
+		g1.Ping(guest(x), 20)
+		before := s.stats()
+		for _, args := range [][]string{{"-n", "200M"}, {"-n", "200M", "-R"}, {"-u", "-b", "100M", "-l", "64", "-t", "1"}} {
+			t.Logf("to guest %d, %v: %v", x, args, g1.IPerf(peer, guest(x), args...))
+		}
+		st := s.stats()
+		if got := st.Carried.Bytes - before.Carried.Bytes; got < 400<<20*9/10 {
+			t.Errorf("to guest %d: %d bytes carried: %+v", x, got, st)
+		}
+		for _, h := range []*netns.Host{g1, peer} {
+			if n := h.Nstat()["TcpInCsumErrors"] + h.Nstat()["UdpInCsumErrors"]; n != 0 {
+				t.Errorf("%s: %d wrong checksums", h.Name, n)
+			}
+		}
+	}
+	// A guest that stops being carried goes on.
+	check.OK(t, s.o.Close())
+	g1.Ping(guest(2), 5)
+	g1.IPerf(g2, guest(2), "-n", "50M")
 }
