@@ -9,8 +9,8 @@ BENCHTIME   ?= 500ms
 SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# Modules of their own, which ./... does not reach.
-MODULES = cmd hostnet metrics offload release
+# Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
+MODULES = cmd examples hostnet metrics offload release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -68,7 +68,7 @@ tools:
 
 vet:
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not gofmt-ed: $$out"; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet ./... ./examples/...
 
 check: vet
 	$(GO) run $(STATICCHECK) ./...
@@ -80,24 +80,24 @@ check: vet
 cross:
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	GOOS=freebsd $(GO) build ./...
+	GOOS=freebsd $(GO) build ./... ./examples/...
 	for os in openbsd netbsd dragonfly; do GOOS=$$os GOARCH=amd64 $(GO) build ./underlay || exit 1; done
 	GOARCH=386 $(GO) vet ./...
-	GOARCH=arm64 $(GO) build ./...
+	GOARCH=arm64 $(GO) build ./... ./examples/...
 	set -e; for m in $(filter-out release,$(MODULES)); do GOOS=windows $(GO) vet -C $$m ./...; GOOS=darwin GOARCH=arm64 $(GO) vet -C $$m ./...; GOARCH=386 $(GO) vet -C $$m ./...; done
 
 # Without the race detector: allocation counts are exact only here.
 unit:
-	$(GO) test $(WIDE) -shuffle=on -timeout 20m $(LONG) ./...
-	set -e; for m in $(MODULES); do $(GO) test -C $$m -shuffle=on -timeout 20m ./...; done
+	$(GO) test $(WIDE) -shuffle=on -timeout 20m $(LONG) ./... ./examples/...
+	set -e; for m in $(filter-out examples,$(MODULES)); do $(GO) test -C $$m -shuffle=on -timeout 20m ./...; done
 
 # What only measures, boots guests or pastes pages has no workers of ours in it, and those that
 # only ever have one packet have nothing to race with; most tests of p2p start it as a program:
 # only those that run it themselves are of use here. Release only starts programs.
 race:
-	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
+	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... ./examples/... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
-	set -e; for m in $(filter-out release,$(MODULES)); do $(GO) test -C $$m -race -shuffle=on -timeout 20m ./...; done
+	set -e; for m in $(filter-out examples release,$(MODULES)); do $(GO) test -C $$m -race -shuffle=on -timeout 20m ./...; done
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
@@ -162,9 +162,9 @@ soak:
 	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg
 
 # What users install, into dist: tarballs, Debian packages and a container image, for amd64 and arm64. The version is
-# the tag cmd/vX.Y.Z of the commit.
+# the tag cmd/vX.Y.Z of the commit, and what is linked is what cmd/go.mod and release/go.mod say, not go.work.
 release:
-	$(GO) run -C release . -source .. -out ../dist
+	GOWORK=off $(GO) run -C release . -source .. -out ../dist
 
 # The eBPF object of offload, which is checked in: built again by Debian's clang, always the same to the byte. One that
 # has changed replaces it, and is an error once, so that it is not forgotten to check it in. A test without a compiler

@@ -79,9 +79,10 @@ func (b *built) debVersion() string {
 	return number + "~" + strings.ReplaceAll(pre, "-", ".")
 }
 
-// goCommand is the go command for Linux on an architecture, the same wherever it runs.
+// goCommand is the go command for Linux on an architecture, the same wherever it runs. It links what go.mod says: go.work has
+// the versions that suit all modules of the repository.
 func goCommand(arch string, args ...string) *exec.Cmd {
 	c := exec.Command("go", args...)
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-trimpath")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-trimpath", "GOWORK=off")
 	return c
 }

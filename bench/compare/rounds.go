@@ -115,7 +115,7 @@ func (s *shared) build(ctx context.Context) (err error) {
 	s.p2p = filepath.Join(s.dir, "p2p")
 	out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", s.p2p, "github.com/vxswitch/vxswitch/examples/p2p").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("go build examples/p2p, to be run from within the module: %w: %s", err, netns.Tail(out))
+		return fmt.Errorf("go build examples/p2p, to be run from within a clone, with its go.work: %w: %s", err, netns.Tail(out))
 	}
 	return nil
 }

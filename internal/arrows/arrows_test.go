@@ -173,7 +173,7 @@ func TestModules(t *testing.T) {
 	for pkg, want := range modules {
 		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./"+pkg)
 		list.Dir = "../.."
-		list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
+		list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "GOWORK=off")
 		out, err := list.Output()
 		if err != nil {
 			t.Fatalf("%v: %v", list, err)
