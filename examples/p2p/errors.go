@@ -39,6 +39,11 @@ func localError(o options, err error) error {
 	return err
 }
 
+// datapathError adds advice to an error of -datapath kernel.
+func datapathError(err error) error {
+	return fmt.Errorf("-datapath kernel: %w: run as root on Linux 6.6 or later, or leave it to user space with -datapath auto", err)
+}
+
 // deviceError adds advice to an error of the device.
 func deviceError(o options, err error) error {
 	switch veth := o.node.Ports[0].Type == node.PortVeth; {

@@ -79,6 +79,8 @@ func newFlags() *flags {
 		f.put("offload", s, !yes, port0+"noOffload", tunnel0+"noOffload")
 	})
 
+	f.word("datapath", "`user|kernel|auto`: where flows are carried once p2p has decided: in p2p, in the kernel by eBPF, or in the kernel where that works (default user)", "datapath")
+
 	f.truth("learning", "learn source MACs (default true)", func(s string, yes bool) {
 		f.put("learning", s, !yes, segment0+"noLearning")
 	})
@@ -227,6 +229,8 @@ func (f *flags) fit() (wrong error) {
 			wrong = fmt.Errorf("flag -%s: requires -type vxlan, or gpe without -tun; a TUN device has no Ethernet frames", x.Name)
 		case f.group == "" && slices.Contains(ofGroups, x.Name):
 			wrong = fmt.Errorf("flag -%s: requires -group", x.Name)
+		case (kind == "gpe" || kind == "ipip") && x.Name == "datapath" && f.given["datapath"].value == "kernel":
+			wrong = f.given["datapath"].wrong("requires -type vxlan; with auto, " + kind + " stays in user space")
 		case len(f.gateway) == 0 && x.Name == "gateway-mac":
 			wrong = errors.New("flag -gateway-mac: requires -gateway")
 		}

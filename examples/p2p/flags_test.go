@@ -89,6 +89,10 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -busy-poll -1us", `invalid value "-1us" for flag -busy-poll: must be a duration from 0 to 1ms, such as 50us`},
 		{"-local 10.0.0.1 -busy-poll 50", `invalid value "50" for flag -busy-poll: must be a duration from 0 to 1ms, such as 50us`},
 		{"-local 10.0.0.1 -offload=maybe", `invalid boolean value "maybe" for -offload: must be true or false`},
+		{"-local 10.0.0.1 -datapath fast", `invalid value "fast" for flag -datapath: must be one of user, kernel, auto`},
+		{"-local 10.0.0.1 -datapath=", `invalid value "" for flag -datapath: must be one of user, kernel, auto`},
+		{"-local 10.0.0.1 -type gpe -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan; with auto, gpe stays in user space`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan; with auto, ipip stays in user space`},
 		{"-local 10.0.0.1 -learning=maybe", `invalid boolean value "maybe" for -learning: must be true or false`},
 		{"-local 10.0.0.1 -ageing 0.5s", `invalid value "0.5s" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
 		{"-local 10.0.0.1 -ageing -1", `invalid value "-1" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
@@ -166,7 +170,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-group ADDR", "-group-ttl N", "-underlay-dev IF", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-kind tap|veth", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-storm CLASS=PPS", "-inner-vlan discard|strip|pass", "-fdb MAC=ADDR",
+		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-kind tap|veth", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-datapath user|kernel|auto", "-learning", "-ageing DURATION", "-maxaddress N", "-storm CLASS=PPS", "-inner-vlan discard|strip|pass", "-fdb MAC=ADDR",
 		"-neigh off|suppress|proxy|access", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed|listed-per-vni", "-reserved rfc|strict|0xMASK", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
@@ -248,6 +252,9 @@ func TestValuesOneByOne(t *testing.T) {
 	values(func(c *node.Config) any { return c.Tunnels[0].Header }, map[string]any{
 		"-ttl 1": vtep.Header{TTL: 1}, "-tos inherit": vtep.Header{TOS: vtep.Inherit}, "-tos 0": vtep.Header{TOS: vtep.TOSZero},
 		"-df set": vtep.Header{DF: vtep.DFSet}, "-df unset": vtep.Header{DF: vtep.DFUnset}, "-ecn compat": vtep.Header{ECN: vtep.ECNCompat},
+	})
+	values(func(c *node.Config) any { return c.Datapath }, map[string]any{
+		"": node.DatapathUser, "-datapath user": node.DatapathUser, "-datapath kernel": node.DatapathKernel, "-type ipip -datapath auto": node.DatapathAuto,
 	})
 	values(func(c *node.Config) any { return c.Tunnels[0].Reserved }, map[string]any{
 		"-reserved rfc": vtep.ReservedRFC, "-reserved strict": vtep.ReservedStrict, "-reserved 0x0400000000000001": vtep.Reserved(1<<58 | 1),

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,7 +19,11 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/offload"
 )
+
+// datapath runs the tests with flows carried in the kernel: go test ./examples/p2p -p2p.datapath kernel
+var datapath = flag.String("p2p.datapath", "user", "-datapath `user|kernel` of each p2p that a test starts without that flag")
 
 var folder string // for the program, removed when all tests have run
 
@@ -54,6 +60,9 @@ func start(t *testing.T, h *netns.Host, ready string, args ...string) *netns.Pro
 	t.Helper()
 	path, err := program()
 	must(t, err)
+	if *datapath != "user" && !slices.Contains(args, "-datapath") && !slices.Contains(args, "-type") {
+		args = append(args, "-datapath", *datapath)
+	}
 	p := h.Start(path, args...)
 	t.Cleanup(func() { p.Stop() }) // a subtest that has failed leaves no device to the next
 	p.Want("\n")
@@ -132,6 +141,8 @@ type line struct {
 		Asked   int
 		Table   map[string]int
 	} `json:"neigh_counts"`
+	Datapath string
+	Offload  *offload.Stats
 }
 
 func lineAt(t *testing.T, p *netns.Proc, n int) (l line) {

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		complain(stderr, err)
 		return 2
 	}
-	if err := tunnel(ctx, o, stdout); err != nil {
+	if err := tunnel(ctx, o, stdout, stderr); err != nil {
 		complain(stderr, err)
 		return 1
 	}

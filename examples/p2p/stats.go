@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/offload"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -26,6 +27,9 @@ type stats struct {
 	Peers []peer      `json:"peers"`
 
 	Counts *arp.Stats `json:"neigh_counts,omitempty"` // with -neigh: what was answered, and why the rest was not
+
+	Datapath node.Datapath  `json:"datapath,omitzero"` // with -datapath: "kernel", if flows are carried there
+	Offload  *offload.Stats `json:"offload,omitempty"` // then: flows, what they have carried, and why others are not
 }
 
 type fdbEntry struct {
@@ -50,11 +54,16 @@ type peer struct {
 	Tx   uint64 `json:"tx"`
 }
 
-// takeStats returns the stats line of a node that still has its ports, v its tunnel.
-func takeStats(n *node.Node, v *vtep.VTEP) string {
+// takeStats returns the stats line of a node that still has its ports, v its tunnel. What carries its flows may be nil.
+func takeStats(n *node.Node, v *vtep.VTEP, carries *offload.Offload) string {
+	var s stats
+	if carries != nil {
+		st, _ := carries.Stats() // first, so that what was carried is in all counters; without its misses if the kernel has an error
+		s.Datapath, s.Offload = node.DatapathKernel, &st
+	}
 	sw, vni := n.Switch(), n.Config().Segments[0].VNI
 	tunnel := v.Stats()
-	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []neighbour{}, Peers: []peer{}}
+	s.Tx, s.FDB, s.Neigh, s.Peers = tunnel.Tx, []fdbEntry{}, []neighbour{}, []peer{}
 	far := far(n, v)
 	total := sw.Stats()
 	for _, p := range total.Ports {

@@ -51,7 +51,7 @@ func TestNeighbourStats(t *testing.T) {
 			f.From = frame.NewDest(9, 0)
 			r.Process(&f, frame.At{})
 		}
-		text := takeStats(n, v)
+		text := takeStats(n, v, nil)
 		var got map[string]any
 		must(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
 		if mode == "off" {
@@ -99,7 +99,7 @@ func TestDeviceCalledP2P(t *testing.T) {
 	go n.Run(t.Context())
 	must(t, device.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
 	for until := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		text := takeStats(n, v)
+		text := takeStats(n, v, nil)
 		var got struct {
 			Rx    struct{ Frames uint64 }
 			Flood struct{ Broadcast uint64 }

@@ -24,8 +24,9 @@ const minMTU = 68
 //
 //	kernel -- TAP --- segment ----- VTEP -- UDP -- peers
 //	kernel -- TUN --- its wire ---- VTEP -- raw IP, or UDP -- one peer
-func tunnel(ctx context.Context, o options, out io.Writer) error {
-	n, err := node.New(nil)
+func tunnel(ctx context.Context, o options, out, notes io.Writer) error {
+	var c carrier
+	n, err := node.New(&node.Options{Offload: c.open})
 	if err != nil {
 		return err
 	}
@@ -39,8 +40,13 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	o.node.Ports[0].MTU = mtu
-	if err := apply(n, o); err != nil {
+	if err := apply(n, o); c.why != nil && errors.Is(err, c.why) {
+		return datapathError(c.why)
+	} else if err != nil {
 		return deviceError(o, cause(err))
+	}
+	if _, why := n.Datapath(); why != nil {
+		complain(notes, fmt.Errorf("-datapath auto: flows stay in user space: %w", why))
 	}
 	if o.pcap != "" {
 		f, err := os.Create(o.pcap)
@@ -68,15 +74,15 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	for {
 		select {
 		case <-asked:
-			fmt.Fprintln(out, takeStats(n, v))
+			fmt.Fprintln(out, takeStats(n, v, c.carries))
 			continue
 		case <-every:
-			fmt.Fprintln(out, takeStats(n, v))
+			fmt.Fprintln(out, takeStats(n, v, c.carries))
 			continue
 		case <-ctx.Done():
 		case err = <-failed:
 		}
-		last := takeStats(n, v)
+		last := takeStats(n, v, c.carries)
 		n.Switch().Close()
 		fmt.Fprintln(out, last)
 		if e := n.Capture().Stop(); e != nil && err == nil {

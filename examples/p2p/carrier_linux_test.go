@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// With -datapath kernel, the kernel carries what p2p has decided, to the kernel's vxlan device and to another p2p: nearly all
+// bytes of TCP both ways, which p2p counts as its own.
+func TestDatapath(t *testing.T) {
+	for _, c := range []struct {
+		family
+		sum    string // flags of p2p
+		kernel []string
+	}{
+		{families[0], "", []string{"noudpcsum"}},
+		{families[1], "-udpcsum off -udp6zerocsumrx", []string{"udp6zerocsumtx", "udp6zerocsumrx"}}, // over IPv6 only packets without checksum are carried
+	} {
+		for _, peer := range []string{"kernel", "p2p"} {
+			t.Run(c.name+"-"+peer, func(t *testing.T) {
+				a, b := c.hosts(t)
+				ps := []*netns.Proc{c.start(t, a, c.mtu, "-datapath kernel "+c.sum)}
+				a.Addr("vxs0", "192.168.7.1/24")
+				if peer == "kernel" {
+					c.family.kernel(b, netns.VXLAN{Keep: true, Args: c.kernel})
+				} else {
+					r := c.family
+					r.local, r.remote = c.remote, c.local
+					ps = append(ps, r.start(t, b, c.mtu, "-datapath kernel "+c.sum))
+					b.Addr("vxs0", "192.168.7.2/24")
+				}
+				a.Ready()
+				b.Ready()
+				a.Ping("192.168.7.2", 20)
+				b.Ping("192.168.7.1", 5)
+				for _, p := range ps {
+					a.Until("flows", func() bool { l := ask(t, p); return l.Offload != nil && l.Offload.Flows == 2 })
+				}
+				const size = 300_000_000 // iperf3 leaves what is in the last buffers
+				for _, way := range []string{"", "-R"} {
+					r := a.IPerf(b, "192.168.7.2", strings.Fields(fmt.Sprint("-n ", size, " ", way))...)
+					t.Logf("%s: %v", way, r)
+				}
+				for _, p := range ps {
+					l := stop(t, p)
+					if l.Datapath != "kernel" || l.Offload == nil {
+						t.Fatalf("datapath %q, offload %v", l.Datapath, l.Offload)
+					}
+					t.Logf("%+v", *l.Offload)
+					if all := l.Rx.Bytes + l.Tx.Bytes; all < 2*size*9/10 || float64(l.Offload.Carried.Bytes) < 0.9*float64(all) {
+						t.Errorf("%d bytes carried of rx %+v, tx %+v", l.Offload.Carried.Bytes, l.Rx, l.Tx)
+					}
+					if len(l.Peers) != 1 || l.Peers[0].Rx != l.Rx.Frames || l.Peers[0].Tx != l.Tx.Frames {
+						t.Errorf("peers %+v, rx %+v, tx %+v", l.Peers, l.Rx, l.Tx)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Who may not load programs is told so in one line, and what to do; with -datapath auto the tunnel is there all the same.
+func TestDatapathNoPermission(t *testing.T) {
+	netns.Tool(t, "setpriv")
+	path, err := program()
+	must(t, err)
+	a, _ := families[0].peers(t, netns.VXLAN{ID: 1})
+	const (
+		line  = "setpriv --bounding-set=-all,+net_admin --inh-caps=-all "
+		flags = " -local 10.0.0.1 -remote 10.0.0.2 -datapath "
+		why   = `offload: datapath: loading: operation not permitted; the process must have CAP_BPF and CAP_NET_ADMIN`
+	)
+	words := strings.Fields(line + path + flags)
+	wantFailure(t, inside(a, words[0], strings.Join(words[1:], " ")+" kernel"),
+		"-datapath kernel: "+why+": run as root on Linux 6.6 or later, or leave it to user space with -datapath auto")
+
+	p := a.Start(words[0], append(words[1:], "auto")...)
+	p.Want("ready ")
+	a.Addr("vxs0", "192.168.7.1/24")
+	a.Ping("192.168.7.2", 2)
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	if out := p.Output(); !regexp.MustCompile(`^p2p: -datapath auto: flows stay in user space: `+why+`\nready .*\nstats .*\n$`).MatchString(out) || strings.Contains(out, `"datapath"`) {
+		t.Error(out)
+	}
+}
