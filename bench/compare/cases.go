@@ -48,6 +48,7 @@ func cases() []testCase {
 	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
 	gpe, tun, ipip := []string{judged, "gpe"}, []string{"kernel-gpe", "gpe-tun"}, []string{"ipip-lone", "ipip-plain", "ipip"}
 	sockets := []string{"udp", "packet"}
+	hosts := []string{"kernel-host", "vxswitch-host", "vxswitch-flows"}
 	peers := []string{"ovs", "ovs-vxswitch", "vxswitch-ovs"}
 	return []testCase{
 		{"tcp1", "one TCP flow", veth, stream, tcp(1), nil},
@@ -63,6 +64,11 @@ func cases() []testCase {
 		{"udp4", "four UDP flows, 1400 bytes of payload", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), nil},
 		{"rr", "TCP, a byte there and back", veth, latency, rr, nil},
 		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
+		{"host-tcp1", "one TCP flow, the hosts as guests", veth, stream, tcp(1), hosts},
+		{"host-tcp4", "four TCP flows, the hosts as guests", veth, stream, tcp(4), hosts},
+		{"host-tcp1-off", "one TCP flow, the hosts as guests, underlay without offloads", plain, stream, tcp(1), hosts},
+		{"host-udp64", "UDP, 64 bytes of payload, the hosts as guests", veth, packets, udp(64), hosts},
+		{"host-rr", "TCP, a byte there and back, the hosts as guests", veth, latency, rr, hosts},
 		{"ovs-tcp1", "one TCP flow, Open vSwitch as the peer", veth, stream, tcp(1), peers},
 		{"ovs-tcp4", "four TCP flows, Open vSwitch as the peer", veth, stream, tcp(4), peers},
 		{"ovs-udp1400", "UDP, 1400 bytes of payload, Open vSwitch as the peer", veth, packets, udp(1400), peers},

@@ -33,6 +33,9 @@ func contenders() []contender {
 			note: "the sender is behind Open vSwitch and has ethtool -K eth0 tso off gso off, p2p has -udpcsum off: Open vSwitch takes no superframes, neither of its guest nor of the kernel that p2p sends by"},
 		{name: "vxswitch-ovs", special: true, join: ends(singly(), ovs("tso", "gso")), need: "ovs-vswitchd", pkg: "openvswitch-switch",
 			note: "as ovs-vxswitch, and the sender is behind p2p"},
+		{name: "kernel-host", special: true, join: both(kernelDirect), note: "kernel vxlan device without a bridge: the hosts themselves are the guests, both ends"},
+		{name: "vxswitch-host", special: true, join: both(direct("-id", vni)), note: "TAP device of examples/p2p, likewise"},
+		{name: "vxswitch-flows", special: true, join: both(direct("-id", vni, "-datapath", "kernel")), note: "as vxswitch-host, with -datapath kernel: the kernel carries what p2p has decided"},
 		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
 		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
 		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},
@@ -80,11 +83,16 @@ func (l *lab) bridge(ctx context.Context, i int, dev string) error {
 }
 
 func kernel(ctx context.Context, l *lab, i int) error {
-	if err := netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan id %s local %s remote %s dstport 4789",
-		l.inner, vni, hostAddr(i), hostAddr(1-i))); err != nil {
+	if err := l.kernelDevice(ctx, i); err != nil {
 		return err
 	}
 	return l.bridge(ctx, i, "vx0")
+}
+
+// kernelDevice makes the kernel's vxlan device vx0 of a host.
+func (l *lab) kernelDevice(ctx context.Context, i int) error {
+	return netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan id %s local %s remote %s dstport 4789",
+		l.inner, vni, hostAddr(i), hostAddr(1-i)))
 }
 
 // vxswitch is an end of p2p with its default flags.

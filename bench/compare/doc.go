@@ -22,6 +22,9 @@
 // IP without Ethernet has no br0: vx0 is a TUN device, or the kernel's VXLAN-GPE, and the
 // hosts route between it and their guests.
 //
+// In the cases "host" there is neither br0 nor a guest: the host itself is the guest, by vx0. A TAP whose flows the kernel
+// carries (p2p -datapath kernel) cannot leave its host.
+//
 // The cases "packet" are for one program over UDP sockets and over packet sockets (underlay/afpacket):
 // throughput, processor time, latency, memory, and how flows are spread over outer source ports.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -35,7 +36,7 @@ type shared struct {
 // A lab is the two hosts with their guests; see the drawing of the package.
 type lab struct {
 	shared
-	hosts, guests [2]string // namespaces
+	hosts, guests [2]string // namespaces; a guest may be its host
 	inner         int       // MTU of the guests
 	tunnels       []*netns.Process
 	procs         []*netns.Process // all there are, tunnels included
@@ -138,8 +139,10 @@ func (l *lab) close() (err error) {
 	for _, p := range l.procs {
 		p.Kill()
 	}
-	for _, ns := range append(l.guests[:], l.hosts[:]...) {
-		err = errors.Join(err, netns.Remove(ns))
+	for i, ns := range append(l.hosts[:], l.guests[:]...) {
+		if !slices.Contains(l.hosts[:], ns) || i < len(l.hosts) {
+			err = errors.Join(err, netns.Remove(ns))
+		}
 	}
 	return err
 }
