@@ -137,7 +137,7 @@ bench:
 		$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./bench ./fdb ./internal/gso ./internal/wire ./policy ./underlay ./underlay/memory >>.bench.log || { tail .bench.log; exit 1; }; done
 	@$(GO) run golang.org/x/perf/cmd/benchstat@latest .bench.log >bench/results/benchmarks.txt; rm -f .bench.log
 
-# Whole tunnels beside the kernel's vxlan, as root; half an hour on a
+# Whole tunnels beside the kernel's vxlan, as root; 35 minutes on a
 # machine that does nothing else.
 compare:
 	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg -bars docs/compare.svg >.compare.txt; s=$$?; \

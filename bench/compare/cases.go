@@ -48,7 +48,7 @@ func cases() []testCase {
 	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
 	gpe, tun, ipip := []string{judged, "gpe"}, []string{"kernel-gpe", "gpe-tun"}, []string{"ipip-lone", "ipip-plain", "ipip"}
 	sockets := []string{"udp", "packet"}
-	hosts := []string{"kernel-host", "vxswitch-host", "vxswitch-flows"}
+	hosts := []string{"kernel-host", "vxswitch-host", "vxswitch-flows-host"}
 	peers := []string{"ovs", "ovs-vxswitch", "vxswitch-ovs"}
 	return []testCase{
 		{"tcp1", "one TCP flow", veth, stream, tcp(1), nil},

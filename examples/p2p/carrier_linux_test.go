@@ -20,12 +20,20 @@ func TestDatapath(t *testing.T) {
 		{families[0], "", []string{"noudpcsum"}},
 		{families[1], "-udpcsum off -udp6zerocsumrx", []string{"udp6zerocsumtx", "udp6zerocsumrx"}}, // over IPv6 only packets without checksum are carried
 	} {
-		for _, peer := range []string{"kernel", "p2p"} {
+		for _, peer := range []string{"kernel", "p2p", "kernel, guest with a veth"} {
 			t.Run(c.name+"-"+peer, func(t *testing.T) {
 				a, b := c.hosts(t)
-				ps := []*netns.Proc{c.start(t, a, c.mtu, "-datapath kernel "+c.sum)}
-				a.Addr("vxs0", "192.168.7.1/24")
-				if peer == "kernel" {
+				g, flags := a, "-datapath kernel "+c.sum
+				if strings.Contains(peer, "veth") {
+					g, flags = guestOf(t, a), flags+" -kind veth"
+				}
+				ps := []*netns.Proc{c.start(t, a, c.mtu, flags)}
+				if g != a {
+					a.IP("link", "set", "vxs0", "netns", g.NS)
+					g.Up("vxs0")
+				}
+				g.Addr("vxs0", "192.168.7.1/24")
+				if peer != "p2p" {
 					c.family.kernel(b, netns.VXLAN{Keep: true, Args: c.kernel})
 				} else {
 					r := c.family
@@ -33,16 +41,16 @@ func TestDatapath(t *testing.T) {
 					ps = append(ps, r.start(t, b, c.mtu, "-datapath kernel "+c.sum))
 					b.Addr("vxs0", "192.168.7.2/24")
 				}
-				a.Ready()
+				g.Ready()
 				b.Ready()
-				a.Ping("192.168.7.2", 20)
+				g.Ping("192.168.7.2", 20)
 				b.Ping("192.168.7.1", 5)
 				for _, p := range ps {
 					a.Until("flows", func() bool { l := ask(t, p); return l.Offload != nil && l.Offload.Flows == 2 })
 				}
 				const size = 300_000_000 // iperf3 leaves what is in the last buffers
 				for _, way := range []string{"", "-R"} {
-					r := a.IPerf(b, "192.168.7.2", strings.Fields(fmt.Sprint("-n ", size, " ", way))...)
+					r := g.IPerf(b, "192.168.7.2", strings.Fields(fmt.Sprint("-n ", size, " ", way))...)
 					t.Logf("%s: %v", way, r)
 				}
 				for _, p := range ps {
