@@ -87,7 +87,7 @@ func TestPutRefused(t *testing.T) {
 	if status, text := r.ask("PUT", "/v1/config", gone); status != 422 || !strings.Contains(text, `nope0`) {
 		t.Errorf("%d %s", status, text)
 	}
-	for query, want := range map[string]int{"?dry-run=no": 400, "?dry": 400} {
+	for query, want := range map[string]int{"?dry-run=no": 400, "?dry": 400, "?dry-run;": 400, "?dry-run=%zz": 400, "?dry-run&dry-run=no": 400} {
 		if status, text := r.ask("PUT", "/v1/config"+query, "{}"); status != want {
 			t.Errorf("%s: %d %s", query, status, text)
 		}

@@ -224,7 +224,7 @@ func reply(w http.ResponseWriter, v any) error {
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	q := map[string]string{}
 	all, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
+	if err != nil { // URL.Query would leave out what is wrong
 		return nil, wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
 	}
 	for k, v := range all {

@@ -343,6 +343,8 @@ func TestWrongRequests(t *testing.T) {
 		{"GET", "/v1/fdb?vni=16777216", 400, "must be 0 to 16777215"},
 		{"GET", "/v1/drops?x=1", 400, "unknown parameter"},
 		{"GET", "/v1/monitor?x=1", 400, "unknown parameter"},
+		{"POST", "/v1/reload?dry-run", 400, "unknown parameter"},
+		{"GET", "/v1/fdb?vni=10;dev=vx", 400, "invalid semicolon"},
 		{"GET", "/v1/fdb?vni=5", 404, "no such segment"},
 		{"GET", "/v1/fdb?dev=nope", 404, "no such port or tunnel"},
 		{"GET", "/v1/neigh?vni=5", 404, "no such segment"},

@@ -330,6 +330,9 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	if err := s.change(r, func() error {
 		if err := s.reload(); err != nil {
