@@ -94,7 +94,7 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 	handle(http.MethodDelete, part, s.plain(s.deletePart))
 	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
-		if allowed := methods[r.URL.Path]; allowed != nil {
+		if allowed := s.allowed(mux, r.URL); allowed != nil {
 			return wrong(http.StatusMethodNotAllowed, "%s %s: method must be one of %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
 		}
 		return wrong(http.StatusNotFound, "%s: not found; must be one of %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
@@ -107,6 +107,17 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return s
+}
+
+// allowed returns the methods that a path has, nil if nothing is there.
+func (s *server) allowed(mux *http.ServeMux, at *url.URL) []string {
+	for _, method := range []string{http.MethodGet, http.MethodPost} { // each path has one of them
+		_, pattern := mux.Handler(&http.Request{Method: method, URL: at})
+		if _, path, ok := strings.Cut(pattern, " "); ok {
+			return s.methods[path]
+		}
+	}
+	return nil
 }
 
 // listen serves a socket until it is closed.

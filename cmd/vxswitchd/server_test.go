@@ -339,6 +339,8 @@ func TestWrongRequests(t *testing.T) {
 		{"GET", "/v1/nope", 404, "must be one of /v1/bfd, /v1/capture, /v1/config"},
 		{"DELETE", "/v1/fdb", 405, "must be one of GET, POST"},
 		{"GET", "/v1/reload", 405, "must be one of POST"},
+		{"POST", "/v1/config/ports/tap0", 405, "must be one of GET, PUT, DELETE"},
+		{"POST", "/v1/config/policies/a%2Fb", 405, "must be one of GET, PUT, DELETE"},
 		{"GET", "/v1/fdb?colour=red", 400, "must be one of vni, dev"},
 		{"GET", "/v1/fdb?vni=16777216", 400, "must be 0 to 16777215"},
 		{"GET", "/v1/drops?x=1", 400, "unknown parameter"},
