@@ -255,7 +255,7 @@ func TestChanges(t *testing.T) {
 	for body, want := range map[string]string{
 		"": "body: empty; must be an object with op", "{": "body:1:2: unexpected end of the file", "[]": "body:1:1: a list: must be an object",
 		`{"op":"add","vni":1,"colour":1}`: "colour: unknown key; allowed are dev, dst, mac, op, tunnel, vni",
-		`{"op":"add","vni":1}{}`:          "body:1:21: ", `{"op":"add"}`: "vni: required",
+		`{"op":"add","vni":1}{}`:          "body:1:21: ", `{"op":"add","vni":10,"mac":"02:00:00:00:00:0c","dst":"127.0.0.3"}]`: "body:1:66: ", `{"op":"add"}`: "vni: required",
 		`{"op":5,"vni":"10"}`:                           `op: 5: must be a string; vni: \"10\": must be a number`,
 		`{"op":"add","vni":-1}`:                         "vni: -1: must be 0 to 16777215",
 		`{"op":"add","vni":1.5}`:                        "vni: 1.5: must be 0 to 16777215",
