@@ -210,6 +210,8 @@ func TestChanges(t *testing.T) {
 		{"add", "0a", "127.0.0.3", "", 10, 200, ""},
 		{"add", "0a", "127.0.0.3", "", 10, 409, "use replace"},
 		{"replace", "0a", "127.0.0.4", "", 10, 200, ""},
+		{"add", "0c", "127.0.0.3", "", 10, 200, ""},
+		{"del", "0c", "127.0.0.3", "", 10, 200, ""},
 		{"add", "09", "127.0.0.3", "", 10, 409, "use replace"},
 		{"replace", "09", "127.0.0.3", "", 10, 409, "is from the file: change the file"},
 		{"del", "09", "", "", 10, 409, "is from the file: change the file"},
