@@ -220,6 +220,8 @@ func TestDifferences(t *testing.T) {
 		{`{"l": [{"name": "x", "v": 1}, {"name": "y"}]}`, `{"l": [{"name": "x"}, {"name": "z"}]}`,
 			`[{"op":"del","path":"l[x].v","old":1},{"op":"del","path":"l[y]","old":{"name":"y"}},{"op":"add","path":"l[z]","new":{"name":"z"}}]`},
 		{`{"l": [{"vni": 1}, {"vni": 2}]}`, `{"l": [{"vni": 2}, {"vni": 1}]}`, `[{"op":"change","path":"l (order)","old":[1,2],"new":[2,1]}]`},
+		{`{"l": [{"vni": 16777215}]}`, `{"l": [{"vni": 1000000}]}`,
+			`[{"op":"del","path":"l[16777215]","old":{"vni":16777215}},{"op":"add","path":"l[1000000]","new":{"vni":1000000}}]`},
 		{`{"l": [1, 2]}`, `{"l": [1]}`, `[{"op":"change","path":"l","old":[1,2],"new":[1]}]`},
 		{`{"l": [{"x": 1}]}`, `{"l": [{"x": 2}]}`, `[{"op":"change","path":"l","old":[{"x":1}],"new":[{"x":2}]}]`},
 		{`{"l": [{"name": "x"}, {"name": "x"}]}`, `{"l": []}`, `[{"op":"change","path":"l","old":[{"name":"x"},{"name":"x"}],"new":[]}]`},

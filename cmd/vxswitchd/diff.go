@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/node"
@@ -97,20 +98,28 @@ func (d *differ) elements(path string, old, next []any) bool {
 		if _, ok := is[k]; ok {
 			stays = append(stays, k)
 		}
-		d.value(fmt.Sprintf("%s[%v]", path, k), x, is[k])
+		d.value(element(path, k), x, is[k])
 	}
 	for _, x := range next {
 		k := x.(map[string]any)[key]
 		if _, ok := was[k]; ok {
 			order = append(order, k)
 		} else {
-			d.value(fmt.Sprintf("%s[%v]", path, k), nil, x)
+			d.value(element(path, k), nil, x)
 		}
 	}
 	if !reflect.DeepEqual(stays, order) {
 		d.add("change", path+" (order)", stays, order)
 	}
 	return true
+}
+
+// element returns the path of an element of a list.
+func element(path string, key any) string {
+	if n, ok := key.(float64); ok {
+		key = strconv.FormatFloat(n, 'f', -1, 64) // no exponent
+	}
+	return fmt.Sprintf("%s[%v]", path, key)
 }
 
 // distinct reports whether all elements of a list have different values of a key.
