@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -96,6 +99,26 @@ func TestChangeNeighbours(t *testing.T) {
 	must(t, c.Change(ctx, api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}))
 	must(t, do(n{Op: "del", VNI: 10, IP: "10.0.10.2"}))
 	want("10.0.10.9 09 config", "09 127.0.0.2 static")
+}
+
+// A neighbour that was snooped stays if its replacement is refused.
+func TestReplaceSnooped(t *testing.T) {
+	n, err := node.New(&node.Options{Owners: []string{owner}})
+	must(t, err)
+	defer n.Close()
+	must(t, n.Apply(&node.Config{Segments: []node.Segment{{VNI: 10, Neighbours: &node.Neighbours{}}}}))
+	s := newServer(n, nil, nil)
+	defer s.close()
+	table, ip := n.Neighbours(10).Table(), netip.MustParseAddr("10.0.10.7")
+	if o := table.Learn(&arp.Claim{IP: ip, MAC: frame.MAC{2, 0, 0, 0, 0, 7}, From: frame.NewDest(1, 0)}, 5); o != arp.New {
+		t.Fatal(o)
+	}
+	was, _ := table.Lookup(ip)
+	w := httptest.NewRecorder()
+	s.http.Handler.ServeHTTP(w, httptest.NewRequest("POST", "/v1/neigh", strings.NewReader(`{"op":"replace","vni":10,"ip":"10.0.10.7","mac":"02:00:00:00:00:08","dev":"tap9"}`)))
+	if is, ok := table.Lookup(ip); w.Code != 404 || !ok || is.MAC != was.MAC || is.Origin != was.Origin || is.From != was.From || is.Seen != was.Seen {
+		t.Errorf("%d %s: %+v %v, want %+v", w.Code, w.Body, is, ok, was)
+	}
 }
 
 // Routes behave as those of ip route.

@@ -116,7 +116,11 @@ func (s *server) changeNeighbour(op string, row control.MAC) error {
 		responder.Table().Delete(row.IP) // which a host of this node would keep
 	}
 	u.Add = append(u.Add, row)
-	return s.program(u)
+	err = s.program(u)
+	if err != nil && snooped {
+		responder.Table().Learn(&arp.Claim{IP: e.IP, MAC: e.MAC, Flags: e.Flags, From: e.From}, e.Seen)
+	}
+	return err
 }
 
 // place gives a row without a place that of another of its MAC, with which it must agree.
