@@ -64,6 +64,9 @@ func (s *session) capture(ctx context.Context, w *words) error {
 		}
 	})()
 	n, err := blocks(out, body)
+	if ctx.Err() != nil && errors.Is(err, api.ErrEnded) {
+		err = nil // as it was asked to
+	}
 	fmt.Fprintf(s.notice, "%s captured\n", packets(uint64(n.packets)))
 	if n.ended {
 		fmt.Fprintf(s.notice, "%s received by filter\n%s dropped\n", packets(n.matched), packets(n.dropped))

@@ -81,11 +81,14 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 	}
 	var wrong misused
 	switch {
-	case err == nil, ctx.Err() != nil:
+	case err == nil:
 		return 0
 	case errors.As(err, &wrong):
 		fmt.Fprintln(stderr, "vxsctl:", wrong)
 		return 2
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted before the node has answered: it may have done what it was asked for")
 	}
 	var said *api.Error
 	if errors.As(err, &said) && len(said.Lines) > 0 {

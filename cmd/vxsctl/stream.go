@@ -69,6 +69,9 @@ func (s *session) trace(ctx context.Context, w *words) error {
 // stream prints lines until ctx is done or the node closes the stream.
 func (s *session) stream(ctx context.Context, path string, q map[string]string, shown func([]byte) (string, error)) error {
 	for line, err := range s.Lines(ctx, path, q) {
+		if ctx.Err() != nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,10 @@ func (s *session) top(ctx context.Context, w *words) error {
 		defer io.WriteString(s.out, "\x1b[?25h")
 	}
 	old, err := s.look(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	tick := time.NewTicker(every)
