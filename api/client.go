@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -39,6 +40,7 @@ type Client struct {
 // NewClient returns a client for the node with a control socket, by default [DefaultSocket]. It connects for each request.
 func NewClient(socket string) *Client {
 	c := &Client{socket: cmp.Or(socket, DefaultSocket)}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a node sends nobody elsewhere
 	c.http.Transport = &http.Transport{DialContext: c.dial, DisableKeepAlives: true, ExpectContinueTimeout: dialing}
 	return c
 }
@@ -61,7 +63,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Open sends a request and returns the body of the answer. body is sent as JSON, or as it is if it is a []byte; nil = none.
 func (c *Client) Open(ctx context.Context, method, path string, query Query, body any) (io.ReadCloser, error) {
-	target := "http://node" + path
+	target := "http://node" + undotted(path)
 	if len(query) > 0 {
 		q := url.Values{}
 		for k, v := range query {
@@ -100,6 +102,17 @@ func (c *Client) Open(ctx context.Context, method, path string, query Query, bod
 		return nil, fmt.Errorf("%s: status %s: is this the socket of a node?", c.socket, resp.Status)
 	}
 	return nil, e
+}
+
+// undotted escapes the names in a path that a server would take for this folder or the one above.
+func undotted(path string) string {
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		if name == "." || name == ".." {
+			names[i] = strings.ReplaceAll(name, ".", "%2E")
+		}
+	}
+	return strings.Join(names, "/")
 }
 
 // noNode is the error of a socket without a node.

@@ -79,6 +79,31 @@ func TestPartLast(t *testing.T) {
 	}
 }
 
+// An element may have a name that means another folder in paths, and its path is not that of the whole configuration.
+func TestPartDots(t *testing.T) {
+	r := begin(t, basic(t))
+	c, ctx := api.NewClient(r.socket), t.Context()
+	for _, name := range []string{"..", "."} {
+		p := api.Part{List: "policies", Name: name}
+		done, err := c.SetPart(ctx, p, []byte(`{"name": "`+name+`"}`), false)
+		if err != nil || len(done.Differences) != 1 || done.Differences[0].Path != "policies["+name+"]" {
+			t.Errorf("%q: %+v, %v", name, done, err)
+		}
+		if text, err := c.Part(ctx, p); err != nil || !strings.Contains(string(text), `"name": "`+name+`"`) {
+			t.Errorf("%q: %s, %v", name, text, err)
+		}
+		if _, err := c.DeletePart(ctx, p, false); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := c.SetPart(ctx, p, []byte(`{}`), false); err == nil || !strings.Contains(err.Error(), "name: ") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if list := get[[]api.Segment](r, "/v1/vni"); len(list) != 2 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // What is refused says where, and changes nothing.
 func TestPartRefused(t *testing.T) {
 	r := begin(t, basic(t))
