@@ -25,6 +25,7 @@ const (
 	large     = 1 << 20         // bytes: a body to ask about before it is sent
 	maxAnswer = 1 << 30         // bytes: tables with millions of entries
 	maxError  = 1 << 20         // bytes
+	maxLine   = 16 << 20        // bytes of a line of a stream
 )
 
 // ErrEnded is the error of a stream that the node has ended: it was stopped, or the client read too slowly.
@@ -169,6 +170,8 @@ func (c *Client) Lines(ctx context.Context, path string, query Query) iter.Seq2[
 		}
 		defer body.Close()
 		lines := bufio.NewScanner(body)
+		lines.Buffer(nil, maxLine)
+		lines.Split(wholeLines)
 		for lines.Scan() {
 			if !yield(lines.Bytes(), nil) {
 				return
@@ -176,4 +179,12 @@ func (c *Client) Lines(ctx context.Context, path string, query Query) iter.Seq2[
 		}
 		yield(nil, cmp.Or(ctx.Err(), ErrEnded))
 	}
+}
+
+// wholeLines is bufio.ScanLines without what a stream that breaks off has begun.
+func wholeLines(data []byte, _ bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	return 0, nil, nil
 }

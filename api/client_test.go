@@ -97,6 +97,26 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A stream that breaks off within a line has ended, and a long line is one.
+func TestBrokenLines(t *testing.T) {
+	long := `{"event": "mac-moved", "dest": "` + strings.Repeat("x", 100_000) + `"}` + "\n"
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, long+`{"event": "port-`)
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	var events int
+	var last error
+	for e, err := range c.Monitor(t.Context()) {
+		if last = err; err == nil && len(e.Dest) == 100_000 {
+			events++
+		}
+	}
+	if events != 1 || !errors.Is(last, ErrEnded) {
+		t.Errorf("%d events, %v", events, last)
+	}
+}
+
 // The end of a capture reaches the node, whose last words reach the client.
 func TestCaptureEnds(t *testing.T) {
 	c := serving(t, func(w http.ResponseWriter, r *http.Request) {
