@@ -64,7 +64,7 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, s
 	for {
 		select {
 		case <-reload:
-			if err := d.reload(); err != nil {
+			if err := d.hangup(); err != nil {
 				complain(errs, err)
 			}
 		case <-ask:
@@ -87,6 +87,9 @@ func (d *daemon) reload() error {
 	fmt.Fprintln(d.out, "reloaded")
 	return nil
 }
+
+// hangup reloads after SIGHUP, as a change among those of the socket.
+func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
 // apply applies cfg to the node and the socket, or to neither.
 func (d *daemon) apply(cfg *node.Config) error {

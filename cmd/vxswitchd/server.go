@@ -192,11 +192,14 @@ func (s *server) streaming(f answer) http.Handler {
 
 // change makes one change at a time.
 func (s *server) change(r *http.Request, f func() error) error {
-	return s.turn(r, func() error {
-		s.fdb.Lock()
-		defer s.fdb.Unlock()
-		return f()
-	})
+	return s.turn(r, func() error { return s.alone(f) })
+}
+
+// alone makes a change that begins with what others have left.
+func (s *server) alone(f func() error) error {
+	s.fdb.Lock()
+	defer s.fdb.Unlock()
+	return f()
 }
 
 // turn limits the requests that change something or have long bodies.
