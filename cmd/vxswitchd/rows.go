@@ -97,6 +97,9 @@ func watchRows(p *control.Plane) *rowWatch {
 // tell adds rows to the list, or reports false. The Plane is locked: it does not wait.
 func (w *rowWatch) tell(now time.Time, event, owner string, rows []control.Row) bool {
 	for _, r := range rows {
+		if w.full.Load() {
+			return false // until the client has been told
+		}
 		select {
 		case w.list <- toldRow{now, event, owner, r}:
 		default:

@@ -86,3 +86,21 @@ func TestMonitorOverflow(t *testing.T) {
 		t.Error("told after the end")
 	}
 }
+
+// A client that stays too slow is told, too, and gets no row behind the gap before.
+func TestMonitorOverflowUnderLoad(t *testing.T) {
+	n, err := node.New(nil)
+	must(t, err)
+	defer n.Close()
+	w := watchRows(n.Plane())
+	defer w.stop()
+	for i := range 4 * maxRows { // two rows for each that is read
+		row := control.Flood{VNI: 1, VTEP: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 0)}
+		must(t, n.Program("evpn", control.Update{Loose: true, Snapshot: true, Add: []control.Row{row}}))
+		if _, ok := w.overflow(); ok {
+			return
+		}
+		<-w.list
+	}
+	t.Errorf("not told after %d rows", 8*maxRows)
+}
