@@ -58,14 +58,32 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 	registry.MustRegister(metrics.New(metrics.OfNode(n)), collectors.NewBuildInfoCollector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: listing}))
+	scrape := scrapes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", http.TimeoutHandler(scrape, listing, "the scrape has timed out\n")) // who reads slowly has no place meanwhile
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down()) })
 	m := &monitor{l: l, http: http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
-		ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: withWho, ErrorLog: log.New(io.Discard, "", 0),
 	}}
 	m.serves.Go(func() { m.http.Serve(&limited{Listener: l, conns: newGate(maxScrapers)}) })
 	return m, nil
+}
+
+// scrapes limits those at a time, of each client to one. Others wait in turn. It leaves half of the time to frames, as for tables.
+func scrapes(h http.Handler) http.Handler {
+	places := newGate(maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := whoIn(r.Context())
+		if !places.enter(r.Context(), from, stalled) {
+			http.Error(w, "too many scrapes: try again later", http.StatusServiceUnavailable)
+			return
+		}
+		begin := time.Now()
+		defer func() {
+			time.AfterFunc(min(time.Since(begin), time.Second), func() { places.leave(from) })
+		}()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // health answers with "ok", or with status 503 and a line for each port that is down.

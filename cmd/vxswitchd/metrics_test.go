@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +84,41 @@ func TestHealth(t *testing.T) {
 	want := "port tap0 is down since 2026-11-24T10:00:00Z: one; two\nport tun0 is down since 2026-11-24T10:00:00Z: three\n"
 	if w.Code != 503 || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+}
+
+// A client that scrapes without end costs another no scrape.
+func TestFloodingScrapers(t *testing.T) {
+	_, addr := withMetrics(t, "127.0.0.1:0")
+	from := func(host byte) *http.Client {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
+		c := &http.Client{Transport: &http.Transport{DialContext: d.DialContext}, Timeout: 5 * time.Second}
+		t.Cleanup(c.CloseIdleConnections)
+		return c
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var floods sync.WaitGroup
+	defer floods.Wait()
+	defer stop()
+	for flood, i := from(2), 0; i < 16; i++ {
+		floods.Go(func() {
+			for ctx.Err() == nil {
+				if resp, err := flood.Get("http://" + addr + "/metrics"); err == nil {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	c := from(3)
+	for range 30 {
+		resp, err := c.Get("http://" + addr + "/metrics")
+		must(t, err)
+		io.Copy(io.Discard, resp.Body)
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			t.Error(resp.Status)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
