@@ -145,13 +145,13 @@ func vtepTable(text []byte) ([][]string, error) {
 func portTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PORT TYPE MTU VNIS RX RX-BYTES TX TX-BYTES RX-DROPS TX-DROPS STATE ERROR", func(p api.Port) [][]string {
 		if p.Port < 0 {
-			return [][]string{row(p.Name, p.Type, "", segments(p.Members), "", "", "", "", "", "", p.State, p.Error)}
+			return [][]string{row(p.Name, p.Type, "", segments(p.Type, p.Members), "", "", "", "", "", "", p.State, p.Error)}
 		}
 		mtu := any(p.MTU)
 		if p.Type == "switch" {
 			mtu = ""
 		}
-		return [][]string{row(p.Name, p.Type, mtu, segments(p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes,
+		return [][]string{row(p.Name, p.Type, mtu, segments(p.Type, p.Members), p.Rx.Frames, p.Rx.Bytes, p.Tx.Frames, p.Tx.Bytes,
 			sum(p.RxDrops), sum(p.TxDrops), p.State, "")}
 	})
 }
@@ -180,8 +180,10 @@ func vniTable(text []byte) ([][]string, error) {
 }
 
 // segments lists the VNIs of members as ranges such as 100-110,200(vlan 5). VLANs that count up with the VNIs are a range, too.
-func segments(members []api.Member) string {
-	tagged := func(m api.Member) bool { return m.Tag != 0 && m.Tag != uint32(m.VNI) }
+// Tunnels have no VLANs: their tags are VNIs.
+func segments(kind string, members []api.Member) string {
+	tunnel := slices.Contains([]string{"vxlan", "gpe", "ipip"}, kind)
+	tagged := func(m api.Member) bool { return m.Tag != 0 && !tunnel }
 	follows := func(a, b api.Member) bool {
 		return b.VNI == a.VNI+1 && tagged(a) == tagged(b) && (!tagged(a) || b.Tag == a.Tag+1)
 	}
