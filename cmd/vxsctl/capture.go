@@ -39,7 +39,13 @@ func (s *session) capture(ctx context.Context, w *words) error {
 	if file == "-" && isTerminal(s.out) {
 		return w.wrong("packets are not for a terminal: add -w FILE, or | tcpdump -r -")
 	}
-	body, err := s.Capture(context.WithoutCancel(ctx), q)
+	asking, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	begun := context.AfterFunc(ctx, cancel)
+	body, err := s.Capture(asking, q)
+	if begun(); err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if said := (*api.Error)(nil); errors.As(err, &said) && said.Status == http.StatusNotFound && q["port"] != "" {
 		said.Text += `; a filter that begins with "port" comes after "--"`
 	}

@@ -40,7 +40,7 @@ func (s *session) config(ctx context.Context, w *words) error {
 	var text []byte
 	switch verb {
 	case "apply", "diff":
-		if name, text, err = s.file(w, verb); err != nil {
+		if name, text, err = s.file(ctx, w, verb); err != nil {
 			return err
 		}
 		if verb == "diff" {
@@ -107,7 +107,7 @@ func (w *words) part() (string, error) {
 }
 
 // file reads the file that the last word names.
-func (s *session) file(w *words, verb string) (name string, text []byte, err error) {
+func (s *session) file(ctx context.Context, w *words, verb string) (name string, text []byte, err error) {
 	if w.to != nil {
 		w.to.file = len(w.rest) == 1
 		return "", nil, errOffered
@@ -126,8 +126,21 @@ func (s *session) file(w *words, verb string) (name string, text []byte, err err
 		defer f.Close()
 		from = f
 	}
-	text, err = io.ReadAll(io.LimitReader(from, maxConfig))
-	return name, text, err
+	type input struct {
+		text []byte
+		err  error
+	}
+	read := make(chan input, 1)
+	go func() { // it may be a terminal or a pipe
+		text, err := io.ReadAll(io.LimitReader(from, maxConfig))
+		read <- input{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	case x := <-read:
+		return name, x.text, x.err
+	}
 }
 
 // difference returns a line such as "~ ports[tap0].mtu: 1450 -> 1500".

@@ -88,23 +88,6 @@ func do(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// What is interrupted before the node has answered is no success, but for what is watched until then. What fails at the end of
-// that is none, either.
-func TestInterrupted(t *testing.T) {
-	f := newFake(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for words, want := range map[string]string{
-		"reload": "interrupted", "fdb": "interrupted", "port add tap0": "interrupted", "config del ports tap0": "interrupted",
-		"colour": "must be one of", "monitor": "", "trace": "", "top": "", "capture": "", "capture -w /dev/full": "no space left",
-	} {
-		code, _, errs := do(ctx, append([]string{"-socket", f.socket}, strings.Fields(words)...)...)
-		if (code == 0) != (want == "") || !strings.Contains(errs, want) {
-			t.Errorf("%s: %d %q, want %q", words, code, errs, want)
-		}
-	}
-}
-
 // A wrong command line is one line that says what is allowed, and status 2; nobody is asked.
 func TestWrongWords(t *testing.T) {
 	f := newFake(t)
