@@ -173,8 +173,32 @@ func (s *server) table(f answer) http.Handler {
 		defer func() { // leave half of the time to frames
 			time.AfterFunc(min(time.Since(begin), time.Second), func() { s.tables.leave(from) })
 		}()
-		return f(w, r)
+		return f(&watched{w, http.NewResponseController(w), begin.Add(listing)}, r)
 	})
+}
+
+// A watched is an answer that is sent in parts, until the client has read nothing for a while.
+type watched struct {
+	http.ResponseWriter
+	rc   *http.ResponseController
+	most time.Time // for all of it
+}
+
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *watched) Write(b []byte) (n int, err error) {
+	const part = 32 << 10
+	for first := true; err == nil && (first || n < len(b)); first = false {
+		by := time.Now().Add(stalled)
+		if w.most.Before(by) {
+			by = w.most
+		}
+		w.rc.SetWriteDeadline(by)
+		var k int
+		k, err = w.ResponseWriter.Write(b[n:min(n+part, len(b))])
+		n += k
+	}
+	return n, err
 }
 
 // streaming limits answers that last until the client disconnects.

@@ -422,6 +422,26 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A client that reads nothing of a table is disconnected after 5 s, as one of a stream is, and does not keep its place.
+func TestStalledTable(t *testing.T) {
+	t.Parallel()
+	var entries []string
+	for i := range 8000 {
+		entries = append(entries, fmt.Sprintf(`{"mac": "02:00:00:01:%02x:%02x", "remote": "127.0.0.2"}`, i>>8, i&255))
+	}
+	r := begin(t, strings.Replace(basic(t), `"fdb": [`, `"fdb": [`+strings.Join(entries, ", ")+", ", 1))
+	c, err := net.Dial("unix", r.socket)
+	must(t, err)
+	defer c.Close()
+	fmt.Fprint(c, "GET /v1/stats HTTP/1.1\r\nHost: node\r\n\r\n")
+	time.Sleep(stalled + stalled/2)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	must(t, err)
+	if text, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("all of %d bytes came", len(text))
+	}
+}
+
 // Clients that stall or flood are bounded, and others get their answers.
 func TestManyClients(t *testing.T) {
 	r := begin(t, basic(t))
