@@ -77,6 +77,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		complain(stderr, err)
 		return 2
 	}
+	asked := newSignals() // before the file is read: they would end the program
+	defer asked.stop()
 	cfg, err := load(*file)
 	if err != nil {
 		complain(stderr, err)
@@ -86,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		stdout.Write(effective(cfg))
 		return 0
 	}
-	if err := serve(ctx, *file, cfg, *metrics, stdout, stderr); err != nil {
+	if err := serve(ctx, *file, cfg, *metrics, asked, stdout, stderr); err != nil {
 		complain(stderr, err)
 		return 1
 	}

@@ -29,8 +29,22 @@ type daemon struct {
 	closed bool
 }
 
+// signals are what the program is asked for while it runs.
+type signals struct{ reload, stats chan os.Signal }
+
+func newSignals() *signals {
+	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	notify(s.reload, s.stats)
+	return s
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.reload)
+	signal.Stop(s.stats)
+}
+
 // serve runs a node until ctx is done.
-func serve(ctx context.Context, file string, cfg *node.Config, metrics string, stdout, stderr io.Writer) error {
+func serve(ctx context.Context, file string, cfg *node.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	n, err := node.New(&node.Options{
 		Owners: []string{owner},
@@ -47,10 +61,6 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, s
 	defer n.Close()
 	defer d.close()
 
-	reload, ask := make(chan os.Signal, 1), make(chan os.Signal, 1)
-	notify(reload, ask)
-	defer signal.Stop(reload)
-	defer signal.Stop(ask)
 	if err := d.apply(cfg); err != nil {
 		return err
 	}
@@ -63,11 +73,11 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, s
 		len(cfg.Segments), len(cfg.Ports), len(cfg.Tunnels), cmp.Or(d.socket.at(), "none"), m.at())
 	for {
 		select {
-		case <-reload:
+		case <-asked.reload:
 			if err := d.hangup(); err != nil {
 				complain(errs, err)
 			}
-		case <-ask:
+		case <-asked.stats:
 			fmt.Fprintln(out, statsLine(n))
 		case <-ctx.Done():
 			return nil
