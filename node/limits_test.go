@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -108,5 +109,20 @@ func TestLimitsWrong(t *testing.T) {
 	}
 	if got := strings.Split(errs.Error(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+// A file with millions of elements that say nothing is refused before they take gigabytes.
+func TestManyElements(t *testing.T) {
+	text := []byte(`{"tunnels": [` + strings.Repeat("{},", 5<<20) + `]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Parse(text)
+	runtime.ReadMemStats(&after)
+	if want := "tunnels: too many elements"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%.200v, want %s", err, want)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<30 {
+		t.Errorf("it took %d MiB", n>>20)
 	}
 }

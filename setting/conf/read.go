@@ -101,11 +101,19 @@ func (r *Report) list(n *node, key string, to reflect.Value, never bool) {
 	}
 	to.Set(reflect.MakeSlice(to.Type(), 0, min(len(n.list), 1024))) // more only as long as there are no errors
 	for i := 0; i < len(n.list) && !r.more; i++ {
+		if r.taken += int(to.Type().Elem().Size()); r.taken > maxTaken {
+			r.fail(n, &setting.Error{Path: key, Text: "too many elements in the file"})
+			r.more = true
+			return
+		}
 		to.Grow(1)
 		to.SetLen(i + 1)
 		r.fill(&n.list[i], key+"["+strconv.Itoa(i)+"]", to.Index(i), never)
 	}
 }
+
+// maxTaken is the memory that elements of lists may take. A file with elements that say something has less.
+const maxTaken = 256 << 20
 
 // members fills a map.
 func (r *Report) members(n *node, key string, to reflect.Value, never bool) {

@@ -22,7 +22,8 @@ type Report struct {
 	errs    []noted
 	told    map[string]bool // keys of errs
 	wrong   map[string]bool // keys of wrong values, and of the values around them
-	more    bool            // there are more than MaxErrors
+	more    bool            // there are more than MaxErrors, or more than is read
+	taken   int             // bytes of memory, for elements of lists
 }
 
 // noted is an error with its offset in the text, -1 without a text.
