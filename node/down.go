@@ -62,6 +62,22 @@ func (n *Node) PortsUp() map[string]bool {
 	return m
 }
 
+// TunnelsDown returns the tunnels of the configuration that do not run, each with its error: its sockets have failed, or could
+// not be opened again when a change failed. The next change opens them.
+func (n *Node) TunnelsDown() map[string]error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := map[string]error{}
+	for _, c := range n.cfg.Tunnels {
+		if t := n.tunnels[c.Name]; t == nil {
+			m[c.Name] = errors.New("it could not be opened again")
+		} else if t.failed != nil {
+			m[c.Name] = t.failed
+		}
+	}
+	return m
+}
+
 // Waits between tries to open a port again.
 const (
 	firstWait = 100 * time.Millisecond
@@ -149,8 +165,8 @@ func (n *Node) lookForFailed() {
 		}
 		for name, a := range s.tunnels {
 			t := n.tunnels[name]
-			if err := a.Err(); err != nil && t != nil && !t.failed {
-				t.failed = true
+			if err := a.Err(); err != nil && t != nil && t.failed == nil {
+				t.failed = err
 				n.log.Warn("a tunnel is down until the next change", "tunnel", name, "err", err)
 			}
 		}

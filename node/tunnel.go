@@ -25,7 +25,7 @@ type tunnel struct {
 	udp   *bfd.UDP            // for BFD beside IP-in-IP; nil without
 	udpOn []netip.Addr        // its addresses, which may not be those of cfg after a step that failed
 
-	failed bool // its port of the switch, and the log says so
+	failed error // of its port of the switch; the log says so
 }
 
 // A link is what else of a tunnel over packet sockets can change in place.

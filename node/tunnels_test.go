@@ -3,12 +3,15 @@ package node
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -130,5 +133,47 @@ func TestApplyTunnels(t *testing.T) {
 	}
 	if got, want := tunnelsOf(n), a10+"10 b tag 7010 flood [127.0.0.3:14790] allowed [127.0.0.4:14790]\n"+a20; got != want {
 		t.Errorf("back: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A tunnel whose sockets have failed is listed until a change opens others.
+func TestTunnelsDown(t *testing.T) {
+	net := memory.NewNetwork(nil)
+	defer net.Close()
+	var under vtep.Underlay
+	refuse := error(nil)
+	n, err := New(&Options{Listen: func(x *Tunnel) (u vtep.Underlay, err error) {
+		if refuse != nil {
+			return nil, refuse
+		}
+		under, err = net.Listen(x.AddrPort(), nil)
+		return under, err
+	}})
+	must(t, err)
+	defer n.Close()
+	go n.Run(t.Context())
+	must(t, n.Apply(&Config{
+		Tunnels: []Tunnel{{Config: vtep.Config{Name: "vx"}, Local: netip.MustParseAddr("192.0.2.1")}}, Segments: []Segment{{VNI: 7, Tunnel: "vx"}},
+	}))
+	if m := n.TunnelsDown(); len(m) != 0 {
+		t.Errorf("%v", m)
+	}
+	must(t, under.Close())
+	down := func(want string) func() bool {
+		return func() bool {
+			err := n.TunnelsDown()["vx"]
+			return err != nil && strings.Contains(err.Error(), want)
+		}
+	}
+	fake.Until(t, "it is down", down("closed network connection"))
+	refuse = errors.New("no such device")
+	if err := n.Apply(n.Config()); err == nil || !strings.Contains(err.Error(), "no such device") {
+		t.Error(err)
+	}
+	fake.Until(t, "it is down still", down("could not be opened again"))
+	refuse = nil
+	must(t, n.Apply(n.Config()))
+	if m := n.TunnelsDown(); len(m) != 0 {
+		t.Errorf("%v", m)
 	}
 }

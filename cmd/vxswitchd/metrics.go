@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +62,7 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 	mux := http.NewServeMux()
 	scrape := scrapes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("GET /metrics", http.TimeoutHandler(scrape, listing, "the scrape has timed out\n")) // who reads slowly has no place meanwhile
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down(), n.TunnelsDown()) })
 	m := &monitor{l: l, http: http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 		ConnContext: withWho, ErrorLog: log.New(io.Discard, "", 0),
@@ -86,16 +88,19 @@ func scrapes(h http.Handler) http.Handler {
 	})
 }
 
-// health answers with "ok", or with status 503 and a line for each port that is down.
-func health(w http.ResponseWriter, down []node.DownPort) {
+// health answers with "ok", or with status 503 and a line for each port and tunnel that is down.
+func health(w http.ResponseWriter, down []node.DownPort, tunnels map[string]error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if len(down) == 0 {
+	if len(down)+len(tunnels) == 0 {
 		io.WriteString(w, "ok\n")
 		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
 	for _, p := range down {
 		fmt.Fprintf(w, "port %s is down since %s: %v\n", p.Name, p.Since.UTC().Format(time.RFC3339), oneLine(p.Err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(tunnels)) {
+		fmt.Fprintf(w, "tunnel %s is down until the next change: %v\n", name, oneLine(tunnels[name]))
 	}
 }
 

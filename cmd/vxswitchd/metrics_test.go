@@ -73,15 +73,16 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Health names the ports that are down, a line each.
+// Health names the ports and tunnels that are down, a line each.
 func TestHealth(t *testing.T) {
 	since := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	w := httptest.NewRecorder()
 	health(w, []node.DownPort{
 		{Name: "tap0", Since: since, Err: errors.Join(errors.New("one"), errors.New("two"))},
 		{Name: "tun0", Since: since, Err: errors.New("three")},
-	})
-	want := "port tap0 is down since 2026-11-24T10:00:00Z: one; two\nport tun0 is down since 2026-11-24T10:00:00Z: three\n"
+	}, map[string]error{"vx": errors.New("four")})
+	want := "port tap0 is down since 2026-11-24T10:00:00Z: one; two\nport tun0 is down since 2026-11-24T10:00:00Z: three\n" +
+		"tunnel vx is down until the next change: four\n"
 	if w.Code != 503 || w.Body.String() != want || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 	}
