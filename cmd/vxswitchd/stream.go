@@ -16,6 +16,8 @@ type stream struct {
 	buf *bufio.Writer
 	enc *json.Encoder
 
+	first time.Time // when buf had its first line
+
 	perSecond int // lines; beyond, the stream waits and its source drops
 	second    time.Time
 	lines     int
@@ -46,12 +48,15 @@ func each[T any](ctx context.Context, s *stream, next func(context.Context) (T, 
 	for {
 		wait, cancel := ctx, context.CancelFunc(func() {})
 		if s.buf.Buffered() > 0 {
-			wait, cancel = context.WithTimeout(ctx, tidy)
+			wait, cancel = context.WithDeadline(ctx, s.first.Add(tidy))
 		}
 		v, err := next(wait)
 		cancel()
 		switch {
 		case err == nil:
+			if s.buf.Buffered() == 0 {
+				s.first = time.Now()
+			}
 			if s.enc.Encode(shown(v)) != nil || s.pace(ctx) != nil {
 				return
 			}
