@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -158,6 +159,20 @@ func (s *server) checkDev(vsi *vswitch.VSI, dev string) error {
 		}
 	}
 	return wrong(http.StatusNotFound, "dev %q: no such port in vni %d", dev, vsi.VNI())
+}
+
+// tunnelOf returns a function for the tunnel that a row of a segment means. Without a name it is the first, as when the segment
+// had no other.
+func (s *server) tunnelOf(vni frame.VNI) func(name string) string {
+	first := ""
+	for _, g := range s.n.Config().Segments {
+		if g.VNI == vni {
+			if first = g.Tunnel; len(g.Tunnels) > 0 {
+				first = g.Tunnels[0].Tunnel
+			}
+		}
+	}
+	return func(name string) string { return cmp.Or(name, first) }
 }
 
 // own returns the rows of a type that the socket added, of those that match.

@@ -119,11 +119,18 @@ func (s *server) at(c *change, e fdb.Entry) bool {
 // changeFlood adds a peer to a flood list, or removes one that the socket added.
 func (s *server) changeFlood(c change) error {
 	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0), Tunnel: c.tunnel}
-	own := len(own(s, func(r control.Flood) bool { return r == row })) > 0
+	var u control.Update
+	tunnel := s.tunnelOf(row.VNI)
+	for _, r := range own(s, func(r control.Flood) bool {
+		return r.VNI == row.VNI && r.VTEP == row.VTEP && tunnel(r.Tunnel) == tunnel(row.Tunnel)
+	}) {
+		u.Del = append(u.Del, r)
+	}
+	own := len(u.Del) > 0
 	there, any := s.floods(c)
 	switch {
 	case c.op == api.Del && own:
-		return s.program(control.Update{Del: []control.Row{row}})
+		return s.program(u)
 	case c.op == api.Del && there:
 		return wrong(http.StatusConflict, "dst %v is in the flood list of the file: change the file", c.dst)
 	case c.op == api.Del:

@@ -127,13 +127,15 @@ func (s *server) changeNeighbour(op string, row control.MAC) error {
 func (s *server) place(row *control.MAC) error {
 	none := !row.VTEP.IsValid() && row.Port == ""
 	rows := own(s, func(r control.MAC) bool { return r.VNI == row.VNI && r.MAC == row.MAC && r.IP != row.IP })
+	tunnel := s.tunnelOf(row.VNI)
 	switch {
 	case none && len(rows) == 0:
 		return wrong(http.StatusBadRequest, "dst or dev is required: no entry of %v in vni %d was added here", row.MAC, row.VNI)
-	case none:
-		row.VTEP, row.Tunnel, row.Port = rows[0].VTEP, rows[0].Tunnel, rows[0].Port
-	case len(rows) > 0 && (row.VTEP != rows[0].VTEP || row.Tunnel != rows[0].Tunnel || row.Port != rows[0].Port):
+	case len(rows) == 0: // it has the place that it says
+	case !none && (row.VTEP != rows[0].VTEP || tunnel(row.Tunnel) != tunnel(rows[0].Tunnel) || row.Port != rows[0].Port):
 		return wrong(http.StatusConflict, "%v is elsewhere in vni %d%s: move it with fdb replace", row.MAC, row.VNI, placeOf(rows[0]))
+	default:
+		row.VTEP, row.Tunnel, row.Port = rows[0].VTEP, rows[0].Tunnel, rows[0].Port
 	}
 	return s.routed(row.VNI, row.MAC, row.VTEP, row.Tunnel, nil)
 }

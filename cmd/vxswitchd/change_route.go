@@ -155,8 +155,11 @@ func (s *server) changeRoute(op string, row control.Prefix, hop bool) error {
 	same := func(r control.Prefix) bool {
 		return r.VRF == row.VRF && r.Prefix == row.Prefix && r.Distance == row.Distance
 	}
+	tunnel := s.tunnelOf(row.Via.VNI)
 	key := func(v control.Via) control.Via {
-		v.Weight = 0
+		if v.Weight = 0; v.VNI == row.Via.VNI && v.VTEP.IsValid() {
+			v.Tunnel = tunnel(v.Tunnel)
+		}
 		return v
 	}
 	rows := own(s, same)

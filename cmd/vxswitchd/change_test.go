@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // In a segment with a tunnel for each family, the address of a peer says which one it is of. With two of a family, a name does.
@@ -61,5 +62,45 @@ func TestChangePicksTunnel(t *testing.T) {
 	must(t, err)
 	if len(entries) != 1 || entries[0].Dev != "other" || entries[0].VLAN != 0 {
 		t.Errorf("%+v", entries)
+	}
+}
+
+// What was added while a segment had one tunnel is found when it has another.
+func TestChangeWithSecondTunnel(t *testing.T) {
+	r := begin(t, fmt.Sprintf(`{
+  "tunnels": [{"name": "four", "local": "127.0.0.1", "port": %d}, {"name": "six", "local": "::1", "port": %d}],
+  "segments": [{"vni": 10, "tunnels": [{"tunnel": "four"}], "neighbours": {}, "gateway": {"vrf": "red", "mac": "02:00:00:00:ff:10"}}], "vrfs": [{"name": "red"}],
+  "control": {"socket": "SOCKET"}
+}`, freePort(t), freePort(t)))
+	c, ctx, vni := api.NewClient(r.socket), t.Context(), frame.VNI(10)
+	flood := api.Change{Op: api.Append, VNI: 10, MAC: "00:00:00:00:00:00", Dst: "127.0.0.9"}
+	entry := api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
+	neigh := api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.4", MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
+	route := api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", VNI: &vni, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
+	must(t, c.Change(ctx, flood))
+	must(t, c.Change(ctx, entry))
+	must(t, c.ChangeRoute(ctx, route))
+	segment, err := c.Part(ctx, api.Part{List: "segments", Name: "10"})
+	must(t, err)
+	both := strings.Replace(string(segment), `"tunnel": "four"`, `"tunnel": "four"}, {"tunnel": "six"`, 1)
+	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, []byte(both), false); err != nil {
+		t.Fatalf("%v\n%s", err, both)
+	}
+	if err := c.Change(ctx, flood); err == nil || !strings.Contains(err.Error(), "already in the flood list") {
+		t.Errorf("flood list: %v", err)
+	}
+	if route.Op = api.Append; c.ChangeRoute(ctx, route) == nil {
+		t.Error("the route has its next hop twice")
+	}
+	if err := c.ChangeNeighbour(ctx, neigh); err != nil {
+		t.Errorf("neighbour: %v", err)
+	}
+	neigh = api.NeighbourChange{Op: api.Del, VNI: 10, IP: neigh.IP}
+	must(t, c.ChangeNeighbour(ctx, neigh))
+	flood.Op, route.Op, entry.Op = api.Del, api.Del, api.Del
+	for what, err := range map[string]error{"flood list": c.Change(ctx, flood), "route": c.ChangeRoute(ctx, route), "entry": c.Change(ctx, entry)} {
+		if err != nil {
+			t.Errorf("del, %s: %v", what, err)
+		}
 	}
 }
