@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
 )
 
 // In a segment with a tunnel for each family, the address of a peer says which one it is of. With two of a family, a name does.
@@ -101,6 +104,32 @@ func TestChangeWithSecondTunnel(t *testing.T) {
 	for what, err := range map[string]error{"flood list": c.Change(ctx, flood), "route": c.ChangeRoute(ctx, route), "entry": c.Change(ctx, entry)} {
 		if err != nil {
 			t.Errorf("del, %s: %v", what, err)
+		}
+	}
+}
+
+// A learned entry is deleted only where the change says it is.
+func TestDeleteLearned(t *testing.T) {
+	n, err := node.New(&node.Options{Owners: []string{owner}})
+	must(t, err)
+	defer n.Close()
+	segment, err := n.Segment(10, nil)
+	must(t, err)
+	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
+	s := newServer(n, nil, nil)
+	defer s.close()
+	vsi, err := segment.Switch()
+	must(t, err)
+	mac := frame.MAC{2, 0, 0, 0, 0, 7}
+	vsi.FDB().Learn(mac, vsi.Attachments()[0].Dest(0), 0)
+	for _, x := range []struct {
+		where  string
+		status int
+	}{{`"dev":"there"`, 404}, {`"dst":"127.0.0.9"`, 404}, {`"dev":"here"`, 200}} {
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, httptest.NewRequest("POST", "/v1/fdb", strings.NewReader(`{"op":"del","vni":10,"mac":"02:00:00:00:00:07",`+x.where+`}`)))
+		if _, there := vsi.FDB().Get(mac); w.Code != x.status || there != (x.status != 200) {
+			t.Errorf("%s: %d %s, there %v", x.where, w.Code, w.Body, there)
 		}
 	}
 }
