@@ -67,7 +67,7 @@ func (s *session) route(ctx context.Context, w *words) error {
 	}
 	c.Via, c.VNI, c.MAC, c.Dst, c.Tunnel, c.VRF = keys["via"], vniOf(keys), keys["lladdr"], keys["dst"], keys["tunnel"], keys["vrf"]
 	c.Weight, c.Metric = uint8(number(keys["weight"])), uint8(number(keys["metric"]))
-	c.Prefix, _ = prefixOf(prefix, c.Via+c.Dst)
+	c.Prefix, _ = prefixOf(prefix, c.Via)
 	switch hop := c.Via != "" || c.VNI != nil || c.MAC != "" || c.Dst != ""; {
 	case op != api.Del && !hop && !c.Blackhole:
 		return w.wrong("%s: requires via ADDR, vni N, or blackhole before the prefix", op)
@@ -86,10 +86,10 @@ func (s *session) route(ctx context.Context, w *words) error {
 }
 
 // prefixOf reads a prefix in the words of ip route: an address is a prefix of one host, and the default route is that of the
-// family of its next hop.
-func prefixOf(word, hop string) (string, error) {
+// family of via. The address of a peer says nothing of what is inside the tunnel.
+func prefixOf(word, via string) (string, error) {
 	if word == "default" {
-		if a, err := netip.ParseAddr(hop); err == nil && a.Is6() {
+		if a, err := netip.ParseAddr(via); err == nil && a.Is6() {
 			return "::/0", nil
 		}
 		return "0.0.0.0/0", nil

@@ -263,6 +263,7 @@ func TestTables(t *testing.T) {
 		{"route add 10.9.0.0/16 via 192.168.7.2 metric 9 weight 3", `POST /v1/route {"op":"add","prefix":"10.9.0.0/16","via":"192.168.7.2","weight":3,"metric":9}`, `{"done":"x"}`, ""},
 		{"route append default via fd00::2 vni 0 vrf red", `POST /v1/route {"op":"append","vrf":"red","prefix":"::/0","vni":0,"via":"fd00::2"}`, `{"done":"x"}`, ""},
 		{"route replace 10.9.0.1 vni 7 lladdr 02:00:00:00:00:09 dst 10.0.0.2 tunnel vx", `POST /v1/route {"op":"replace","prefix":"10.9.0.1/32","vni":7,"mac":"02:00:00:00:00:09","dst":"10.0.0.2","tunnel":"vx"}`, `{"done":"x"}`, ""},
+		{"route add default vni 5 lladdr 02:00:00:00:00:01 dst 2001:db8::1", `POST /v1/route {"op":"add","prefix":"0.0.0.0/0","vni":5,"mac":"02:00:00:00:00:01","dst":"2001:db8::1"}`, `{"done":"x"}`, ""},
 		{"route add blackhole default", `POST /v1/route {"op":"add","prefix":"0.0.0.0/0","blackhole":true}`, `{"done":"x"}`, ""},
 		{"route del 10.9.0.0/16", `POST /v1/route {"op":"del","prefix":"10.9.0.0/16"}`, `{"done":"x"}`, ""},
 		{"port add tap1 type tun mtu 1400 queues 2 vni 7 vlan 5", `POST /v1/port {"op":"add","name":"tap1","type":"tun","mtu":1400,"queues":2,"vni":7,"vlan":5}`, `{"applied":true}`, ""},
