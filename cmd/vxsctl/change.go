@@ -10,16 +10,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// neigh shows or changes IP addresses and their MACs.
+// neigh changes IP addresses and their MACs.
 func (s *session) neigh(ctx context.Context, w *words) error {
-	op, err := w.op([]string{"vni"}, api.Add, api.Replace, api.Del)
-	if err != nil {
-		return err
-	}
-	if op == "show" {
-		return s.list(ctx, w, neighTable, "vni")
-	}
-	word := w.next()
+	op, word := w.op, w.next()
 	ip, err := netip.ParseAddr(word)
 	if err != nil {
 		return w.required(op, word, "the address of a host such as 192.168.7.2")
@@ -47,15 +40,9 @@ func (s *session) neigh(ctx context.Context, w *words) error {
 	return s.post(ctx, "/v1/neigh", c)
 }
 
-// route shows or changes routes.
+// route changes routes.
 func (s *session) route(ctx context.Context, w *words) error {
-	op, err := w.op([]string{"vrf"}, api.Add, api.Append, api.Replace, api.Del)
-	if err != nil {
-		return err
-	}
-	if op == "show" {
-		return s.list(ctx, w, routeTable, "vrf")
-	}
+	op := w.op
 	c := api.RouteChange{Op: op, Blackhole: w.verb("blackhole") != ""}
 	prefix := w.next()
 	if _, err := prefixOf(prefix, ""); err != nil && w.to == nil {
@@ -101,15 +88,9 @@ func prefixOf(word, via string) (string, error) {
 	return p.String(), err
 }
 
-// port shows ports, or adds or deletes one.
+// port adds or deletes a port.
 func (s *session) port(ctx context.Context, w *words) error {
-	op, err := w.op(nil, api.Add, api.Del)
-	if err != nil {
-		return err
-	}
-	if op == "show" {
-		return s.list(ctx, w, portTable)
-	}
+	op := w.op
 	if w.last() && op == api.Del {
 		w.to.names("ports")
 	}

@@ -109,7 +109,7 @@ func complete(ctx context.Context, args []string, out io.Writer) (status int) {
 	case len(rest) == 1:
 		o.add(strings.Split(objects, ", ")...)
 	default:
-		s.command(ctx, &words{object: rest[0], rest: rest[1:], to: o})
+		s.command(ctx, rest[0], &words{rest: rest[1:], to: o})
 	}
 	slices.Sort(o.list)
 	for _, word := range slices.Compact(o.list) {
@@ -124,7 +124,7 @@ func complete(ctx context.Context, args []string, out io.Writer) (status int) {
 }
 
 // completion prints what a shell needs.
-func (s *session) completion(w *words) error {
+func (s *session) completion(_ context.Context, w *words) error {
 	all := []string{"bash", "zsh", "fish"}
 	shell := w.verb(all...)
 	if shell == "" && len(w.rest) > 0 && w.to == nil {

@@ -7,15 +7,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// fdb shows or changes FDBs.
+// fdb changes FDBs.
 func (s *session) fdb(ctx context.Context, w *words) error {
-	op, err := w.op([]string{"vni", "dev"}, api.Add, api.Append, api.Replace, api.Del)
-	if err != nil {
-		return err
-	}
-	if op == "show" {
-		return s.list(ctx, w, fdbTable, "vni", "dev")
-	}
+	op := w.op
 	c := api.Change{Op: op, MAC: w.next()}
 	if !isMAC(c.MAC) {
 		return w.required(op, c.MAC, "a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list")

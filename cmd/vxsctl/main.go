@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -112,79 +113,98 @@ func advise(err error) error {
 	return err
 }
 
-// do runs one command.
+// do runs one command: help if a word before "--" asks for it.
 func (s *session) do(ctx context.Context, args []string) error {
+	options := args
+	if i := slices.Index(args, "--"); i >= 0 {
+		options = args[:i]
+	}
+	if slices.ContainsFunc(options, func(word string) bool { return word == "-h" || word == "-help" || word == "--help" }) {
+		args = []string{"help"}
+	}
 	if len(args) == 0 {
 		return misused("a command is required, one of " + objects)
 	}
-	w := &words{object: args[0], rest: args[1:]}
-	for _, word := range w.rest {
-		switch word {
-		case "-h", "-help", "--help":
-			w = &words{object: "help"}
-		case "--":
-		default:
-			continue
-		}
-		break
-	}
-	return s.command(ctx, w)
+	return s.command(ctx, args[0], &words{rest: args[1:]})
 }
 
-func (s *session) command(ctx context.Context, w *words) error {
-	switch w.object {
-	case "help":
-		all := strings.Split(objects, ", ")
-		if w.verb(all...); len(w.rest) > 0 {
-			return w.not(all...)
-		}
-		_, err := io.WriteString(s.out, help)
-		return err
-	case "fdb":
-		return s.fdb(ctx, w)
-	case "neigh":
-		return s.neigh(ctx, w)
-	case "route":
-		return s.route(ctx, w)
-	case "vtep":
-		return s.show(ctx, w, vtepTable)
-	case "port":
-		return s.port(ctx, w)
-	case "drops":
-		return s.show(ctx, w, dropsTable)
-	case "policy":
-		return s.show(ctx, w, policyTable)
-	case "vni":
-		return s.show(ctx, w, vniTable, "vni")
-	case "flood":
-		return s.show(ctx, w, floodTable)
-	case "bfd":
-		return s.show(ctx, w, bfdTable)
-	case "waiting":
-		return s.show(ctx, w, waitingTable, "proto")
-	case "stats":
-		return s.show(ctx, w, statsTable)
-	case "config":
-		return s.config(ctx, w)
-	case "reload":
-		if _, err := w.keys(); err != nil {
-			return err
-		}
-		if err := s.post(ctx, "/v1/reload", nil); err != nil || s.json {
-			return err
-		}
-		_, err := fmt.Fprintln(s.out, "reloaded")
-		return err
-	case "monitor":
-		return s.monitor(ctx, w)
-	case "trace":
-		return s.trace(ctx, w)
-	case "capture":
-		return s.capture(ctx, w)
-	case "top":
-		return s.top(ctx, w)
-	case "completion":
-		return s.completion(w)
+// A command is what the first word says. One with a table shows that, unless an operation follows.
+type command struct {
+	name  string
+	table table    // of the answer to GET /v1/NAME
+	keys  []string // parameters of that request
+	ops   []string // beside show
+	do    func(s *session, ctx context.Context, w *words) error
+}
+
+var commands = []command{
+	{name: "fdb", table: fdbTable, keys: []string{"vni", "dev"}, ops: []string{api.Add, api.Append, api.Replace, api.Del}, do: (*session).fdb},
+	{name: "neigh", table: neighTable, keys: []string{"vni"}, ops: []string{api.Add, api.Replace, api.Del}, do: (*session).neigh},
+	{name: "route", table: routeTable, keys: []string{"vrf"}, ops: []string{api.Add, api.Append, api.Replace, api.Del}, do: (*session).route},
+	{name: "vtep", table: vtepTable},
+	{name: "port", table: portTable, ops: []string{api.Add, api.Del}, do: (*session).port},
+	{name: "vni", table: vniTable, keys: []string{"vni"}},
+	{name: "drops", table: dropsTable},
+	{name: "policy", table: policyTable},
+	{name: "flood", table: floodTable},
+	{name: "bfd", table: bfdTable},
+	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
+	{name: "config", do: (*session).config},
+	{name: "stats", table: statsTable},
+	{name: "reload", do: (*session).reload},
+	{name: "monitor", do: (*session).monitor},
+	{name: "trace", do: (*session).trace},
+	{name: "capture", do: (*session).capture},
+	{name: "top", do: (*session).top},
+	{name: "completion", do: (*session).completion},
+	{name: "help", do: (*session).help},
+}
+
+// objects has the names of the commands.
+var objects string
+
+func init() { // help, one of them, names them
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
 	}
-	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
+	objects = strings.Join(names, ", ")
+}
+
+// command runs the command with a name.
+func (s *session) command(ctx context.Context, name string, w *words) error {
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return misused(fmt.Sprintf("%q: must be one of %s", name, objects))
+	}
+	w.command = &commands[i]
+	if w.table != nil {
+		if err := w.operation(); err != nil {
+			return err
+		}
+		if w.op == "show" {
+			return s.list(ctx, w)
+		}
+	}
+	return w.do(s, ctx, w)
+}
+
+func (s *session) help(_ context.Context, w *words) error {
+	all := strings.Split(objects, ", ")
+	if w.verb(all...); len(w.rest) > 0 {
+		return w.not(all...)
+	}
+	_, err := io.WriteString(s.out, help)
+	return err
+}
+
+func (s *session) reload(ctx context.Context, w *words) error {
+	if _, err := w.keys(); err != nil {
+		return err
+	}
+	if err := s.post(ctx, "/v1/reload", nil); err != nil || s.json {
+		return err
+	}
+	_, err := fmt.Fprintln(s.out, "reloaded")
+	return err
 }

@@ -179,16 +179,27 @@ func TestWrongWords(t *testing.T) {
 	}
 }
 
-// Every object is in the help, and in what is said to be allowed.
+// Every command begins a line of the help, with the parameters of its table, and so does each of its operations.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"help", "fdb"}, {"fdb", "-h"}, {"capture", "port", "tap0", "--help"}} {
 		code, out, errs := do(t.Context(), args...)
 		if code != 0 || errs != "" {
 			t.Errorf("%d %s", code, errs)
 		}
-		for _, o := range strings.Split(objects, ", ") {
-			if !regexp.MustCompile(`\b`+o+`\b`).MatchString(out) && o != "help" {
-				t.Errorf("%s is not in the help", o)
+		for _, c := range commands {
+			lines := regexp.MustCompile(`(?m)^  (?:[a-z]+, )*`+c.name+`\b.*`).FindAllString(out, -1)
+			if len(lines) == 0 && c.name != "help" {
+				t.Errorf("%s is not in the help", c.name)
+			}
+			for _, k := range c.keys {
+				if !strings.Contains(lines[0], "["+k+" ") {
+					t.Errorf("%s: no %s in %q", c.name, k, lines[0])
+				}
+			}
+			for _, op := range c.ops {
+				if !regexp.MustCompile(`(?m)^  ` + c.name + ` (?:[a-z]+\|)*` + op + `\b`).MatchString(out) {
+					t.Errorf("%s %s is not in the help", c.name, op)
+				}
 			}
 		}
 	}

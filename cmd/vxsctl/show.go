@@ -20,19 +20,13 @@ import (
 // A table formats an answer as columns with a header.
 type table func(answer []byte) ([][]string, error)
 
-// show is a command that only shows a table.
-func (s *session) show(ctx context.Context, w *words, t table, keys ...string) error {
-	w.verb("show")
-	return s.list(ctx, w, t, keys...)
-}
-
-// list prints the answer to a request as a table.
-func (s *session) list(ctx context.Context, w *words, t table, keys ...string) error {
-	q, err := w.keys(keys...)
+// list prints the table of a command.
+func (s *session) list(ctx context.Context, w *words) error {
+	q, err := w.keys(w.command.keys...)
 	if err != nil {
 		return err
 	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/"+w.object, q, nil)
+	text, err := s.Do(ctx, http.MethodGet, "/v1/"+w.name, q, nil)
 	if err != nil {
 		return err
 	}
@@ -40,7 +34,7 @@ func (s *session) list(ctx context.Context, w *words, t table, keys ...string) e
 		_, err = s.out.Write(text)
 		return err
 	}
-	rows, err := t(text)
+	rows, err := w.table(text)
 	if err != nil {
 		return fmt.Errorf("%s: invalid answer: %w", s.Socket(), err)
 	}

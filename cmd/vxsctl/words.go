@@ -13,8 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-const objects = "fdb, neigh, route, vtep, port, vni, drops, policy, flood, bfd, waiting, config, stats, reload, monitor, trace, capture, top, completion, help"
-
 // misused is an error in the command line.
 type misused string
 
@@ -22,8 +20,9 @@ func (m misused) Error() string { return string(m) }
 
 // words is a command line without its flags.
 type words struct {
-	object string
-	rest   []string
+	*command
+	op   string // show, or one of those of the command
+	rest []string
 
 	flags []string // keys without a value
 
@@ -44,18 +43,19 @@ func (w *words) verb(allowed ...string) string {
 	return ""
 }
 
-// op takes the operation of an object: show, which may be left out before its keys, or one of ops.
-func (w *words) op(keys []string, ops ...string) (string, error) {
-	ops = append([]string{"show"}, ops...)
-	last, op := w.last(), w.verb(ops...)
+// operation takes the operation of a command: show, which may be left out before its keys, or one of ops.
+func (w *words) operation() error {
+	ops, last := append([]string{"show"}, w.ops...), w.last()
+	w.op = w.verb(ops...)
 	if last {
-		w.to.add(keys...)
-		return "", errOffered
+		w.to.add(w.command.keys...)
+		return errOffered
 	}
-	if op == "" && len(w.rest) > 0 && !slices.Contains(keys, w.rest[0]) {
-		return "", w.not(ops...)
+	if w.op == "" && len(w.ops) > 0 && len(w.rest) > 0 && !slices.Contains(w.command.keys, w.rest[0]) {
+		return w.not(ops...)
 	}
-	return cmp.Or(op, "show"), nil
+	w.op = cmp.Or(w.op, "show")
+	return nil
 }
 
 // next takes the next word, "" if there is none.
@@ -80,7 +80,7 @@ func (w *words) misplaced(word string) error {
 		if name == "socket" {
 			word += " PATH"
 		}
-		return w.wrong("%s: comes before the command, as in vxsctl %[1]s %s", word, w.object)
+		return w.wrong("%s: comes before the command, as in vxsctl %[1]s %s", word, w.name)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (w *words) unexpected(word string, allowed []string) error {
 }
 
 func (w *words) wrong(format string, args ...any) error {
-	return misused(w.object + ": " + fmt.Sprintf(format, args...))
+	return misused(w.name + ": " + fmt.Sprintf(format, args...))
 }
 
 // values describes the values of keys.
