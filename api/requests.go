@@ -12,7 +12,44 @@ import (
 	"net/http/httptrace"
 )
 
-// A Query has the parameters of a request, by name. The package documentation lists them.
+// A Request is a request that a node answers.
+type Request struct {
+	Method, Path string
+	Params       []string // of the query
+	Body, Answer any      // values of the types that are sent and answered; nil for what is no type of this package
+	Stream       bool     // the answer lasts; Answer is a line of it
+}
+
+// Requests lists all requests, as the package documentation does.
+var Requests = []Request{
+	{"GET", "/v1/fdb", []string{"vni", "dev"}, nil, []FDBEntry{}, false},
+	{"GET", "/v1/neigh", []string{"vni"}, nil, []Neighbour{}, false},
+	{"GET", "/v1/route", []string{"vrf"}, nil, []Route{}, false},
+	{"GET", "/v1/vtep", nil, nil, []VTEP{}, false},
+	{"GET", "/v1/port", nil, nil, []Port{}, false},
+	{"GET", "/v1/flood", nil, nil, []Flood{}, false},
+	{"GET", "/v1/vni", []string{"vni"}, nil, []Segment{}, false},
+	{"GET", "/v1/bfd", nil, nil, []BFD{}, false},
+	{"GET", "/v1/waiting", []string{"proto"}, nil, []Row{}, false},
+	{"GET", "/v1/policy", nil, nil, []Policy{}, false},
+	{"GET", "/v1/drops", nil, nil, []Drop{}, false},
+	{"GET", "/v1/stats", nil, nil, Stats{}, false},
+	{"GET", "/v1/config", nil, nil, nil, false},
+	{"PUT", "/v1/config", []string{"dry-run"}, nil, ConfigChange{}, false},
+	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
+	{"PUT", "/v1/config/{list}/{name}", []string{"dry-run"}, nil, ConfigChange{}, false},
+	{"DELETE", "/v1/config/{list}/{name}", []string{"dry-run"}, nil, ConfigChange{}, false},
+	{"POST", "/v1/fdb", nil, Change{}, Done{}, false},
+	{"POST", "/v1/neigh", nil, NeighbourChange{}, Done{}, false},
+	{"POST", "/v1/route", nil, RouteChange{}, Done{}, false},
+	{"POST", "/v1/port", []string{"dry-run"}, PortChange{}, ConfigChange{}, false},
+	{"POST", "/v1/reload", nil, nil, Done{}, false},
+	{"GET", "/v1/monitor", nil, nil, Event{}, true},
+	{"GET", "/v1/trace", []string{"every", "mac", "vni", "dest"}, nil, TraceRecord{}, true},
+	{"GET", "/v1/capture", []string{"port", "tunnel", "vni", "snaplen", "count", "filter"}, nil, nil, true},
+}
+
+// A Query has the parameters of a request, by name. [Requests] lists them.
 type Query map[string]string
 
 // FDB returns the FDB entries, of one "vni" or one "dev".

@@ -1,158 +1,115 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
-// A request is one that the documentation of package api has.
-type request struct {
-	method, path string
-	params       []string
-	rest         string // what is sent and what is answered, in words
-}
-
-var (
-	requestLine = regexp.MustCompile(`(?m)^//\t(GET|PUT|POST|DELETE) +(.*(?:\n//\t {20,}.*)?)$`)
-	pathOf      = regexp.MustCompile(`^(/v1/[\w/]+)(?:\?(\S*))?,?\s*`)
-)
-
-// documented returns the requests of the list in api/doc.go.
-func documented(t *testing.T) (list []request) {
-	t.Helper()
-	text, err := os.ReadFile("../../api/doc.go")
-	must(t, err)
-	for _, m := range requestLine.FindAllStringSubmatch(string(text), -1) {
-		rest, group := strings.ReplaceAll(m[2], "\n//\t", " "), []request{}
-		for p := pathOf.FindStringSubmatch(rest); p != nil; p = pathOf.FindStringSubmatch(rest) {
-			x := request{method: m[1], path: p[1]}
-			for _, name := range strings.Split(p[2], "&") {
-				if name = strings.TrimSuffix(name, "="); name != "" {
-					x.params = append(x.params, name)
-				}
-			}
-			group, rest = append(group, x), rest[len(p[0]):]
-		}
-		answers := strings.Split(rest, ", ")
-		for i, x := range group {
-			if x.rest = rest; len(group) > 1 {
-				x.rest = answers[i]
-			}
-			list = append(list, x)
-		}
-	}
-	return list
-}
-
-// TestDocumentedRequests sends each request of the documentation, with each of its parameters, and reads the answer as the type that
-// it names. What is documented the node has, and what it has is documented.
+// TestDocumentedRequests sends each of api.Requests, with each of its parameters, and reads the answer as its type. Each table has
+// rows, and each stream says something.
 func TestDocumentedRequests(t *testing.T) {
-	answers := map[string]func() any{
-		"[FDBEntry ...]": func() any { return new([]api.FDBEntry) }, "[Neighbour ...]": func() any { return new([]api.Neighbour) },
-		"[Route ...]": func() any { return new([]api.Route) }, "[VTEP ...]": func() any { return new([]api.VTEP) },
-		"[Port ...]": func() any { return new([]api.Port) }, "[Flood ...]": func() any { return new([]api.Flood) },
-		"[Segment ...]": func() any { return new([]api.Segment) }, "[BFD ...]": func() any { return new([]api.BFD) },
-		"[Row ...]": func() any { return new([]api.Row) }, "[Policy ...]": func() any { return new([]api.Policy) },
-		"[Drop ...]": func() any { return new([]api.Drop) }, "Stats": func() any { return new(api.Stats) },
-		"Done": func() any { return new(api.Done) }, "ConfigChange": func() any { return new(api.ConfigChange) },
-		"an Event for each event, a line each": nil, "a TraceRecord for each frame, a line each": nil,
-		"pcapng, until the client disconnects or ends its half of the connection": nil,
-		"the configuration as a file, with defaults":                              func() any { return new(map[string]any) },
-		"one of the tunnels, ports, policies, segments (by VNI) or vrfs":          func() any { return new(map[string]any) },
-	}
-	values := map[string]string{"vni": "10", "dev": "vx", "vrf": "red", "proto": "config", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
-		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "tcp"}
-	bodies := map[string]any{
-		"Change":          api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
-		"NeighbourChange": api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.7", MAC: "02:00:00:00:00:0b", Dst: "127.0.0.2"},
-		"RouteChange":     api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", Via: "10.0.10.7"},
-		"PortChange":      api.PortChange{Op: api.Add, Name: "tap7"},
-	}
-	r := begin(t, basic(t))
+	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
+		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp"}
+	r := begin(t, strings.NewReplacer(`"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
-	requests := documented(t)
-	known := map[string][]string{}
-	for _, x := range requests {
-		route := strings.Replace(x.path, "LIST/NAME", "{list}/{name}", 1)
-		known[route] = append(known[route], x.method)
-		body, rest := "", strings.TrimSpace(x.rest)
-		if what, answer, ok := strings.Cut(rest, "   "); ok {
-			if b := bodies[what]; b != nil {
-				text, err := json.Marshal(b)
-				must(t, err)
-				body, rest = string(text), strings.TrimSpace(answer)
-			} else if what == "a configuration" {
-				body, rest = config, strings.TrimSpace(answer)
+	bodies := map[string]any{
+		"POST /v1/fdb":                 api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
+		"POST /v1/neigh":               api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.7", MAC: "02:00:00:00:00:0b", Dst: "127.0.0.2"},
+		"POST /v1/route":               api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", Via: "10.0.10.7"},
+		"POST /v1/port":                api.PortChange{Op: api.Add, Name: "tap7"},
+		"PUT /v1/config":               json.RawMessage(config),
+		"PUT /v1/config/{list}/{name}": json.RawMessage(`{"vni": 20}`),
+	}
+	for _, x := range [][3]string{ // a row that waits
+		{"PUT", "/v1/config/segments/30", `{"vni": 30, "tunnel": "vx"}`},
+		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
+		{"DELETE", "/v1/config/segments/30", ""},
+	} {
+		if status, text := r.ask(x[0], x[1], x[2]); status != 200 {
+			t.Errorf("%s: %d %s", x, status, text)
+		}
+	}
+	c, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("udp4", get[[]api.VTEP](r, "/v1/vtep")[0].Local)
+	must(t, err)
+	defer c.Close()
+	go func() { // drops, and MACs to learn
+		for i := 0; ; i++ {
+			c.Write(make([]byte, 60))
+			if _, err := c.Write(append([]byte{8, 0, 0, 0, 0, 0, 10, 0, 2, 0, 0, 0, 0, 9, 2, 0, 0, 1, byte(i >> 8), byte(i), 0x88, 0xb5}, make([]byte, 46)...)); errors.Is(err, net.ErrClosed) {
+				return
 			}
+			time.Sleep(10 * time.Millisecond)
 		}
-		if _, answer, ok := strings.Cut(rest, ": "); ok && x.method == "PUT" {
-			body, rest = `{"vni": 20}`, answer
+	}()
+	fake.Until(t, "a drop and a session", func() bool { return len(get[[]api.Drop](r, "/v1/drops")) > 0 && len(get[[]api.BFD](r, "/v1/bfd")) > 0 })
+	has := map[string][]string{} // methods by path
+	for _, x := range api.Requests {
+		pattern, body := x.Method+" "+x.Path, ""
+		has[x.Path] = append(has[x.Path], x.Method)
+		if sent := bodies[pattern]; sent != nil {
+			text, err := json.Marshal(sent)
+			must(t, err)
+			body = string(text)
 		}
-		answer, ok := answers[rest]
-		if !ok {
-			t.Errorf("%s %s: the test has no answer %q", x.method, x.path, rest)
-			continue
+		if x.Body != nil && reflect.TypeOf(bodies[pattern]) != reflect.TypeOf(x.Body) {
+			t.Errorf("%s: the test sends a %T, want a %T", pattern, bodies[pattern], x.Body)
 		}
-		path := strings.Replace(x.path, "LIST/NAME", "segments/20", 1)
 		tries := []string{""}
-		for _, p := range x.params {
+		for _, p := range x.Params {
 			if values[p] == "" {
-				t.Errorf("%s %s: the test has no value of %s", x.method, x.path, p)
+				t.Errorf("%s: the test has no value of %s", pattern, p)
 			}
 			tries = append(tries, "?"+p+"="+values[p])
 		}
-		if slices.Contains(x.params, "dry-run") && x.path == "/v1/port" {
+		if pattern == "POST /v1/port" {
 			tries = tries[1:] // the node may have no right to make a device
 		}
 		slices.Reverse(tries) // dry runs first
 		for _, q := range tries {
-			if answer == nil {
-				q = strings.Replace(q, "port=switch", "vni=10", 1) // it has no ports
-				status := 0
-				fake.Until(t, "the stream before has ended", func() bool {
-					resp, err := r.client.Get("http://node" + path + q)
-					must(t, err)
-					resp.Body.Close()
-					status = resp.StatusCode
-					return status != http.StatusConflict
-				})
-				if status != 200 {
-					t.Errorf("%s %s: %d", x.method, path+q, status)
+			target := strings.NewReplacer("{list}", "segments", "{name}", "20", "?port=switch", "?vni=10").Replace(x.Path + q) // it has no ports
+			var text []byte
+			if x.Stream {
+				text = r.begins(target)
+				if x.Answer == nil && string(text) == "\n\r\r\n" {
+					continue // pcapng
 				}
-				continue
+			} else {
+				status, all := r.ask(x.Method, target, body)
+				if text = []byte(all); status != 200 {
+					t.Errorf("%s %s: %d %s", target, body, status, text)
+				}
 			}
-			status, text := r.ask(x.method, path+q, body)
-			d := json.NewDecoder(strings.NewReader(text))
+			answer := reflect.New(reflect.TypeFor[map[string]any]())
+			if x.Answer != nil {
+				answer = reflect.New(reflect.TypeOf(x.Answer))
+			}
+			d := json.NewDecoder(bytes.NewReader(text))
 			d.DisallowUnknownFields()
-			if err := d.Decode(answer()); err != nil || status != 200 {
-				t.Errorf("%s %s %s: %d %v\n%s", x.method, path+q, body, status, err, text)
+			if err := d.Decode(answer.Interface()); err != nil || answer.Elem().Kind() == reflect.Slice && answer.Elem().Len() == 0 {
+				t.Errorf("%s %s: %v, %s", target, body, err, text)
 			}
 		}
 	}
-	if len(requests) < 24 {
-		t.Errorf("%d requests", len(requests))
-	}
-	has := newServer(nil, nil, nil).methods
-	for _, m := range []map[string][]string{known, has} {
-		for _, list := range m {
-			slices.Sort(list)
-		}
-	}
-	if fmt.Sprint(known) != fmt.Sprint(has) {
-		t.Errorf("documented %v\nthe node has %v", known, has)
+	if n := len(newServer(nil, nil, nil).handlers()); n != len(api.Requests) {
+		t.Errorf("the node has %d requests, want %d", n, len(api.Requests))
 	}
 
 	// Other pages mention requests of that list alone.
@@ -175,6 +132,26 @@ func TestDocumentedRequests(t *testing.T) {
 	if n < 5 {
 		t.Errorf("%d requests are mentioned", n)
 	}
+}
+
+// begins returns the first line of a stream, of a capture the type of its first block. The stream before may still end.
+func (r *running) begins(target string) (text []byte) {
+	r.t.Helper()
+	fake.Until(r.t, target, func() bool {
+		resp, err := r.client.Get("http://node" + target)
+		must(r.t, err)
+		defer resp.Body.Close()
+		in := bufio.NewReader(resp.Body)
+		if resp.Header.Get("Content-Type") == "application/x-pcapng" {
+			text = make([]byte, 4)
+			_, err = io.ReadFull(in, text)
+		} else {
+			text, err = in.ReadBytes('\n')
+		}
+		must(r.t, err)
+		return resp.StatusCode != http.StatusConflict
+	})
+	return text
 }
 
 // The command lines with curl are run.

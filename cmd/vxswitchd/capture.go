@@ -54,10 +54,7 @@ func (f writer) Write(b []byte) (int, error) { return f(b) }
 
 // selection reads what a request captures.
 func (s *server) selection(r *http.Request) (*capture.Selection, error) {
-	q, err := query(r, "port", "tunnel", "vni", "snaplen", "count", "filter")
-	if err != nil {
-		return nil, err
-	}
+	q := query(r)
 	sel := &capture.Selection{Port: q["port"], Tunnel: q["tunnel"], Filter: q["filter"]}
 	places := 0
 	for _, k := range []string{"port", "tunnel", "vni"} {
@@ -68,6 +65,7 @@ func (s *server) selection(r *http.Request) (*capture.Selection, error) {
 	if places > 1 {
 		return nil, wrong(http.StatusBadRequest, "capture: only one of port, tunnel and vni may be given")
 	}
+	var err error
 	if sel.SnapLen, err = number(q, "snaplen", capture.DefaultSnapLen); err != nil {
 		return nil, err
 	}

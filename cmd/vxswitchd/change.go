@@ -20,9 +20,6 @@ import (
 
 // readChange reads the body of a change.
 func readChange[T any](w http.ResponseWriter, r *http.Request) (x T, err error) {
-	if _, err := query(r); err != nil {
-		return x, err
-	}
 	text, err := readBody(w, r, maxBody)
 	if err != nil {
 		return x, err

@@ -20,9 +20,6 @@ func tag(text []byte) string {
 }
 
 func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	text := effective(s.n.Config())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", tag(text))
@@ -46,10 +43,7 @@ type edit func(old *node.Config) (*node.Config, error)
 
 // setConfig applies the edit that read makes of the body of a request, or with "dry-run" only compares.
 func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(text []byte) (edit, error)) error {
-	q, err := query(r, "dry-run")
-	if err != nil {
-		return err
-	}
+	q := query(r)
 	if v, ok := q["dry-run"]; ok && v != "" && v != "true" {
 		return wrong(http.StatusBadRequest, "dry-run %q: must be true", v)
 	}

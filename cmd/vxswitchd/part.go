@@ -12,9 +12,6 @@ import (
 
 // getPart answers with one element of a list of the configuration, with defaults.
 func (s *server) getPart(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	cfg := effective(s.n.Config())
 	x, err := findPart(r, cfg)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,7 +51,6 @@ type server struct {
 	changes *gate
 	stream  *gate
 	rate    *rate
-	methods map[string][]string // by path
 
 	captures *gate
 
@@ -62,42 +60,35 @@ type server struct {
 
 func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, apply: apply, rate: newRate(), methods: map[string][]string{},
+		n: n, reload: reload, apply: apply, rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
-	methods := s.methods
-	handle := func(method, path string, h http.Handler) {
-		methods[path] = append(methods[path], method)
-		mux.Handle(method+" "+path, h)
-	}
-	for path, f := range map[string]answer{
-		"/v1/fdb": s.getFDB, "/v1/neigh": s.getNeigh, "/v1/route": s.getRoute, "/v1/vtep": s.getVTEP, "/v1/port": s.getPort,
-		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
-		"/v1/waiting": s.getWaiting,
-		"/v1/bfd":     s.getBFD,
-		"/v1/vni":     s.getVNI,
-	} {
-		handle(http.MethodGet, path, s.table(f))
-	}
-	for path, f := range map[string]answer{"/v1/monitor": s.getMonitor, "/v1/trace": s.getTrace, "/v1/capture": s.getCapture} {
-		handle(http.MethodGet, path, s.streaming(f))
-	}
-	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
-	handle(http.MethodPost, "/v1/neigh", s.plain(s.postNeigh))
-	handle(http.MethodPost, "/v1/route", s.plain(s.postRoute))
-	handle(http.MethodPost, "/v1/port", s.plain(s.postPort))
-	handle(http.MethodPut, "/v1/config", s.plain(s.putConfig))
-	const part = "/v1/config/{list}/{name}"
-	handle(http.MethodGet, part, s.table(s.getPart))
-	handle(http.MethodPut, part, s.plain(s.putPart))
-	handle(http.MethodDelete, part, s.plain(s.deletePart))
-	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
-	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
-		if allowed := s.allowed(mux, r.URL); allowed != nil {
-			return wrong(http.StatusMethodNotAllowed, "%s %s: method must be one of %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
+	handlers := s.handlers()
+	for _, x := range api.Requests {
+		pattern := x.Method + " " + x.Path
+		limited := s.plain
+		switch {
+		case x.Stream:
+			limited = s.streaming
+		case x.Method == http.MethodGet:
+			limited = s.table
 		}
-		return wrong(http.StatusNotFound, "%s: not found; must be one of %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+		mux.Handle(pattern, limited(handlers[pattern]))
+	}
+	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
+		var methods, paths []string
+		for _, x := range api.Requests {
+			paths = append(paths, x.Path)
+			if _, at := mux.Handler(&http.Request{Method: x.Method, URL: r.URL}); at == x.Method+" "+x.Path {
+				methods = append(methods, x.Method)
+			}
+		}
+		if methods != nil {
+			return wrong(http.StatusMethodNotAllowed, "%s %s: method must be one of %s", r.Method, r.URL.Path, strings.Join(methods, ", "))
+		}
+		slices.Sort(paths)
+		return wrong(http.StatusNotFound, "%s: not found; must be one of %s", r.URL.Path, strings.Join(slices.Compact(paths), ", "))
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
@@ -109,15 +100,37 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 	return s
 }
 
-// allowed returns the methods that a path has, nil if nothing is there.
-func (s *server) allowed(mux *http.ServeMux, at *url.URL) []string {
-	for _, method := range []string{http.MethodGet, http.MethodPost} { // each path has one of them
-		_, pattern := mux.Handler(&http.Request{Method: method, URL: at})
-		if _, path, ok := strings.Cut(pattern, " "); ok {
-			return s.methods[path]
-		}
+// handlers has what answers each of [api.Requests].
+func (s *server) handlers() map[string]answer {
+	return map[string]answer{
+		"GET /v1/fdb":     s.getFDB,
+		"GET /v1/neigh":   s.getNeigh,
+		"GET /v1/route":   s.getRoute,
+		"GET /v1/vtep":    s.getVTEP,
+		"GET /v1/port":    s.getPort,
+		"GET /v1/flood":   s.getFlood,
+		"GET /v1/vni":     s.getVNI,
+		"GET /v1/bfd":     s.getBFD,
+		"GET /v1/waiting": s.getWaiting,
+		"GET /v1/policy":  s.getPolicy,
+		"GET /v1/drops":   s.getDrops,
+		"GET /v1/stats":   s.getStats,
+
+		"GET /v1/config":                  s.getConfig,
+		"PUT /v1/config":                  s.putConfig,
+		"GET /v1/config/{list}/{name}":    s.getPart,
+		"PUT /v1/config/{list}/{name}":    s.putPart,
+		"DELETE /v1/config/{list}/{name}": s.deletePart,
+		"POST /v1/fdb":                    s.postFDB,
+		"POST /v1/neigh":                  s.postNeigh,
+		"POST /v1/route":                  s.postRoute,
+		"POST /v1/port":                   s.postPort,
+		"POST /v1/reload":                 s.postReload,
+
+		"GET /v1/monitor": s.getMonitor,
+		"GET /v1/trace":   s.getTrace,
+		"GET /v1/capture": s.getCapture,
 	}
-	return nil
 }
 
 // listen serves a socket until it is closed.
@@ -153,7 +166,7 @@ func (s *server) plain(f answer) http.Handler {
 		err := s.rate.wait(r.Context())
 		if err != nil { // the client has disconnected
 			err = wrong(http.StatusServiceUnavailable, "cancelled while waiting: %w", err)
-		} else {
+		} else if err = checkQuery(r); err == nil {
 			err = f(w, r)
 		}
 		if err != nil {
@@ -258,24 +271,36 @@ func reply(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// query returns the parameters of a request.
-func query(r *http.Request, allowed ...string) (map[string]string, error) {
-	q := map[string]string{}
-	all, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil { // URL.Query would leave out what is wrong
-		return nil, wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
+// checkQuery refuses parameters that a request has not.
+func checkQuery(r *http.Request) error {
+	i := slices.IndexFunc(api.Requests, func(x api.Request) bool { return x.Method+" "+x.Path == r.Pattern })
+	if i < 0 {
+		return nil
 	}
-	for k, v := range all {
-		if !slices.Contains(allowed, k) {
-			if len(allowed) == 0 {
-				return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
-			}
-			return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // URL.Query would leave out what is wrong
+		return wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
+	}
+	allowed := api.Requests[i].Params
+	for k, v := range q {
+		switch {
+		case slices.Contains(allowed, k) && len(v) > 1:
+			return wrong(http.StatusBadRequest, "%s: %s: duplicate parameter", r.URL.Path, k)
+		case slices.Contains(allowed, k):
+		case len(allowed) == 0:
+			return wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
+		default:
+			return wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
 		}
-		if len(v) > 1 {
-			return nil, wrong(http.StatusBadRequest, "%s: %s: duplicate parameter", r.URL.Path, k)
-		}
+	}
+	return nil
+}
+
+// query returns the parameters of a request.
+func query(r *http.Request) api.Query {
+	q := api.Query{}
+	for k, v := range r.URL.Query() {
 		q[k] = v[0]
 	}
-	return q, nil
+	return q
 }

@@ -60,10 +60,7 @@ func (s *server) getTrace(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err error) {
-	q, err := query(r, "every", "mac", "vni", "dest")
-	if err != nil {
-		return cfg, err
-	}
+	q := query(r)
 	if v, ok := q["every"]; ok {
 		if cfg.Every, err = strconv.Atoi(v); err != nil || cfg.Every < 1 {
 			return cfg, wrong(http.StatusBadRequest, "every %q: must be 1 or more", v)

@@ -46,10 +46,7 @@ func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
 }
 
 func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "vni", "dev")
-	if err != nil {
-		return err
-	}
+	q := query(r)
 	only, err := s.only(q)
 	if err != nil {
 		return err
@@ -125,10 +122,7 @@ func flags(e fdb.Entry) (list []string) {
 }
 
 func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "vni")
-	if err != nil {
-		return err
-	}
+	q := query(r)
 	only, err := s.only(q)
 	if err != nil {
 		return err
@@ -164,10 +158,7 @@ func neighbours(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Neighbour]
 }
 
 func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "vrf")
-	if err != nil {
-		return err
-	}
+	q := query(r)
 	if q["vrf"] != "" {
 		if _, err := s.vrf(q["vrf"]); err != nil {
 			return err
@@ -232,9 +223,6 @@ func segments(n *node.Node) []*vswitch.VSI {
 }
 
 func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	floods := []api.Flood{}
 	for _, v := range segments(s.n) {
 		for a, peers := range floodsOf(v) {
@@ -260,9 +248,6 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 
 // getBFD lists the sessions of BFD.
 func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	sessions := []api.BFD{}
 	for _, x := range s.n.BFD() {
 		why := ""
@@ -281,10 +266,7 @@ func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
 
 // getWaiting lists the rows of control planes that wait, and those that were refused last.
 func (s *server) getWaiting(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "proto")
-	if err != nil {
-		return err
-	}
+	q := query(r)
 	p := s.n.Plane()
 	owners := append(p.Owners(), p.Refused()...)
 	slices.Sort(owners)
@@ -309,9 +291,6 @@ func (s *server) getWaiting(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	policies := []api.Policy{}
 	for name, p := range s.n.Policies() {
 		text, _ := json.Marshal(p.Stats())
@@ -330,9 +309,6 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	if err := s.change(r, func() error {
 		if err := s.reload(); err != nil {
