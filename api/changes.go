@@ -85,9 +85,9 @@ func (c *Client) ChangeRoute(ctx context.Context, x RouteChange) error {
 	return c.post(ctx, "/v1/route", x)
 }
 
-// ChangePort adds or deletes a port, as SetConfig does. With dry it returns the differences only.
-func (c *Client) ChangePort(ctx context.Context, x PortChange, dry bool) (ConfigChange, error) {
-	return c.changeConfig(ctx, http.MethodPost, "/v1/port", dryRun(dry), x)
+// ChangePort adds or deletes a port, as SetConfig does.
+func (c *Client) ChangePort(ctx context.Context, x PortChange, o *SetOptions) (ConfigChange, error) {
+	return c.set(ctx, http.MethodPost, "/v1/port", x, o)
 }
 
 func (c *Client) post(ctx context.Context, path string, x any) error {

@@ -61,7 +61,7 @@ func TestErrors(t *testing.T) {
 	if err := answering(t, 409, `{"error": "no", "lines": ["a", "b"]}`).Reload(t.Context()); !errors.As(err, &e) || e.Status != 409 || len(e.Lines) != 2 {
 		t.Errorf("%v %+v", err, e)
 	}
-	if _, err := NewClient("").read(strings.NewReader("12345"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
+	if _, err := NewClient("").readAll(strings.NewReader("12345"), 4); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
 		t.Errorf("%v", err)
 	}
 }

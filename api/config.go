@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -21,59 +22,68 @@ type ConfigChange struct {
 	Differences []Difference `json:"differences"`
 }
 
+// SetOptions are options of a change of the configuration.
+type SetOptions struct {
+	DryRun bool   // changes nothing: returns the differences, and errors except those that only the system can detect, a missing address or device
+	Tag    string // of what was read: the change fails with status 412 if the configuration has changed since; default: it does not matter
+}
+
+// Config returns the configuration with defaults, as a file, and its tag.
+func (c *Client) Config(ctx context.Context) (config []byte, tag string, err error) {
+	return c.read(ctx, "/v1/config")
+}
+
 // SetConfig applies a configuration, which has the form of a file, under traffic. It stays until the node reads its file again.
-// An error changes nothing; for wrong settings it is an [*Error] with a line for each.
-func (c *Client) SetConfig(ctx context.Context, config []byte) (ConfigChange, error) {
-	return c.setConfig(ctx, nil, config)
+// An error changes nothing; for wrong settings it is an [*Error] with a line for each. nil means default options.
+func (c *Client) SetConfig(ctx context.Context, config []byte, o *SetOptions) (ConfigChange, error) {
+	return c.set(ctx, http.MethodPut, "/v1/config", config, o)
 }
 
-// CheckConfig returns the differences that SetConfig would make, and its errors except those that only the system can detect: a
-// missing address or device.
-func (c *Client) CheckConfig(ctx context.Context, config []byte) (ConfigChange, error) {
-	return c.setConfig(ctx, Query{"dry-run": "true"}, config)
+// Lists are the lists of the configuration whose elements are a [Part].
+var Lists = []string{"tunnels", "ports", "policies", "segments", "vrfs"}
+
+// A Part is an element of a list of the configuration.
+type Part struct {
+	List string // one of Lists
+	Name string // of a segment its VNI
 }
 
-func (c *Client) setConfig(ctx context.Context, q Query, config []byte) (x ConfigChange, err error) {
-	return c.changeConfig(ctx, http.MethodPut, "/v1/config", q, config)
+// Path returns the path of requests of the element.
+func (p Part) Path() string {
+	return "/v1/config/" + url.PathEscape(p.List) + "/" + url.PathEscape(p.Name)
 }
 
-func (c *Client) changeConfig(ctx context.Context, method, path string, q Query, body any) (x ConfigChange, err error) {
-	text, err := c.Do(ctx, method, path, q, body)
+// Part returns an element with defaults, and the tag of the whole configuration.
+func (c *Client) Part(ctx context.Context, p Part) (text []byte, tag string, err error) {
+	return c.read(ctx, p.Path())
+}
+
+// SetPart adds an element, which has the form of a file, or replaces that with the name, as SetConfig does.
+func (c *Client) SetPart(ctx context.Context, p Part, text []byte, o *SetOptions) (ConfigChange, error) {
+	return c.set(ctx, http.MethodPut, p.Path(), text, o)
+}
+
+// DeletePart deletes an element that no other refers to.
+func (c *Client) DeletePart(ctx context.Context, p Part, o *SetOptions) (ConfigChange, error) {
+	return c.set(ctx, http.MethodDelete, p.Path(), nil, o)
+}
+
+// read returns a configuration and its tag.
+func (c *Client) read(ctx context.Context, path string) (text []byte, tag string, err error) {
+	text, header, err := c.whole(ctx, http.MethodGet, path, nil, nil, "")
+	return text, header.Get("ETag"), err
+}
+
+// set changes the configuration.
+func (c *Client) set(ctx context.Context, method, path string, body any, o *SetOptions) (x ConfigChange, err error) {
+	o = cmp.Or(o, &SetOptions{})
+	var q Query
+	if o.DryRun {
+		q = Query{"dry-run": "true"}
+	}
+	text, _, err := c.whole(ctx, method, path, q, body, o.Tag)
 	if err != nil {
 		return x, err
 	}
 	return decode[ConfigChange](c, text)
-}
-
-// A Part is an element of a list of the configuration.
-type Part struct {
-	List string // tunnels, ports, policies, segments or vrfs
-	Name string // of a segment its VNI
-}
-
-func (p Part) path() string {
-	return "/v1/config/" + url.PathEscape(p.List) + "/" + url.PathEscape(p.Name)
-}
-
-// Part returns an element with defaults.
-func (c *Client) Part(ctx context.Context, p Part) ([]byte, error) {
-	return c.Do(ctx, http.MethodGet, p.path(), nil, nil)
-}
-
-// SetPart adds an element, which has the form of a file, or replaces that with the name, as SetConfig does. With dry it returns
-// the differences only.
-func (c *Client) SetPart(ctx context.Context, p Part, text []byte, dry bool) (ConfigChange, error) {
-	return c.changeConfig(ctx, http.MethodPut, p.path(), dryRun(dry), text)
-}
-
-// DeletePart deletes an element that no other refers to. With dry it returns the differences only.
-func (c *Client) DeletePart(ctx context.Context, p Part, dry bool) (ConfigChange, error) {
-	return c.changeConfig(ctx, http.MethodDelete, p.path(), dryRun(dry), nil)
-}
-
-func dryRun(dry bool) Query {
-	if dry {
-		return Query{"dry-run": "true"}
-	}
-	return nil
 }

@@ -26,7 +26,8 @@
 //	                                           pcapng, until the client disconnects or ends its half of the connection
 //
 // A configuration that is put has the form of a file, with comments, and stays until the node reads its file again. GET has an
-// ETag; with it as If-Match, PUT fails with status 412 if somebody else has changed the configuration in between.
+// ETag; with it as If-Match, a change fails with status 412 if somebody else has changed the configuration in between. That is the
+// tag of a [Client].
 //
 // A request that fails has a status other than 200 and an [Error]. A [Client] sends the requests.
 package api

@@ -112,11 +112,6 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	return ask[Stats](ctx, c, "/v1/stats", nil)
 }
 
-// Config returns the configuration with defaults, as a file.
-func (c *Client) Config(ctx context.Context) ([]byte, error) {
-	return c.Do(ctx, http.MethodGet, "/v1/config", nil, nil)
-}
-
 // Reload makes the node read its file again.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.post(ctx, "/v1/reload", nil)

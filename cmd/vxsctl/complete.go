@@ -68,7 +68,7 @@ func (o *offers) value(key string) {
 func (o *offers) names(list string) {
 	ctx, cancel := context.WithTimeout(o.ctx, patience)
 	defer cancel()
-	text, err := o.Config(ctx)
+	text, _, err := o.Config(ctx)
 	if err != nil {
 		return
 	}

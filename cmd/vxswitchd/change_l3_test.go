@@ -271,11 +271,11 @@ func TestChangePorts(t *testing.T) {
 	r := begin(t, strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "members": []}`, 1))
 	c, ctx := api.NewClient(r.socket), t.Context()
 	vni, gone := frame.VNI(20), frame.VNI(30)
-	before, err := c.Config(ctx)
+	before, _, err := c.Config(ctx)
 	must(t, err)
 	type x = api.PortChange
 	takes(t, func(x api.PortChange) error {
-		_, err := c.ChangePort(ctx, x, true)
+		_, err := c.ChangePort(ctx, x, &api.SetOptions{DryRun: true})
 		return err
 	}, []step[x]{
 		{x{Op: "set", Name: "tap1"}, `op "set": must be add or del`},
@@ -289,13 +289,13 @@ func TestChangePorts(t *testing.T) {
 		{x{Op: "del", Name: "tap1"}, `ports: there is no "tap1"`},
 		{x{Op: "del", Name: "tap1", MTU: 1400}, "del: takes only name"},
 	})
-	done, err := c.ChangePort(ctx, x{Op: "add", Name: "tap1", MTU: 1400, Queues: 2, VNI: &vni, VLAN: 5}, true)
+	done, err := c.ChangePort(ctx, x{Op: "add", Name: "tap1", MTU: 1400, Queues: 2, VNI: &vni, VLAN: 5}, &api.SetOptions{DryRun: true})
 	must(t, err)
 	if got := fmt.Sprint(len(done.Differences), done.Applied, " ", done.Differences[0].Path, " ", string(done.Differences[0].New), " ", string(done.Differences[1].New)); got !=
 		`2 false ports [{"mtu":1400,"name":"tap1","noOffload":false,"queues":2,"type":"tap"}] [{"port":"tap1","vlan":5}]` {
 		t.Errorf("%s", got)
 	}
-	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+	if after, _, err := c.Config(ctx); err != nil || string(after) != string(before) {
 		t.Errorf("a dry run changed\n%s\nto\n%s, %v", before, after, err)
 	}
 }

@@ -83,10 +83,10 @@ func TestChangeWithSecondTunnel(t *testing.T) {
 	must(t, c.Change(ctx, flood))
 	must(t, c.Change(ctx, entry))
 	must(t, c.ChangeRoute(ctx, route))
-	segment, err := c.Part(ctx, api.Part{List: "segments", Name: "10"})
+	segment, _, err := c.Part(ctx, api.Part{List: "segments", Name: "10"})
 	must(t, err)
 	both := strings.Replace(string(segment), `"tunnel": "four"`, `"tunnel": "four"}, {"tunnel": "six"`, 1)
-	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, []byte(both), false); err != nil {
+	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, []byte(both), nil); err != nil {
 		t.Fatalf("%v\n%s", err, both)
 	}
 	if err := c.Change(ctx, flood); err == nil || !strings.Contains(err.Error(), "already in the flood list") {

@@ -50,7 +50,7 @@ func TestClient(t *testing.T) {
 		"policy":  func() error { _, err := c.Policies(ctx); return err },
 		"drops":   func() error { _, err := c.Drops(ctx); return err },
 		"stats":   func() error { _, err := c.Stats(ctx); return err },
-		"config":  func() error { _, err := c.Config(ctx); return err },
+		"config":  func() error { _, _, err := c.Config(ctx); return err },
 		"reload":  func() error { return c.Reload(ctx) },
 	} {
 		if err := f(); err != nil {

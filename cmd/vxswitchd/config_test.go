@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
@@ -26,14 +27,14 @@ func TestPutConfig(t *testing.T) {
 	text = strings.ReplaceAll(text, "SOCKET", r.socket)
 	next := strings.NewReplacer(`{"vni": 20}`, `{"vni": 30, "ageing": "60s"} /* in place of 20 */`, `"flood": ["127.0.0.2"]`, `"flood": ["127.0.0.2", "127.0.0.3"]`,
 		`"action": "allow"`, `"action": "deny"`, `"mac": "02:00:00:00:ff:10"`, `"mac": "02:00:00:00:ff:11"`).Replace(text)
-	before, err := c.Config(ctx)
+	before, _, err := c.Config(ctx)
 	must(t, err)
-	dry, err := c.CheckConfig(ctx, []byte(next))
+	dry, err := c.SetConfig(ctx, []byte(next), &api.SetOptions{DryRun: true})
 	must(t, err)
-	if same, err := c.Config(ctx); err != nil || string(same) != string(before) || dry.Applied {
+	if same, _, err := c.Config(ctx); err != nil || string(same) != string(before) || dry.Applied {
 		t.Errorf("a dry run has changed something: %v %+v", err, dry)
 	}
-	done, err := c.SetConfig(ctx, []byte(next))
+	done, err := c.SetConfig(ctx, []byte(next), nil)
 	must(t, err)
 	if !done.Applied || fmt.Sprint(done.Differences) != fmt.Sprint(dry.Differences) {
 		t.Errorf("%+v, a dry run said %+v", done, dry)
@@ -46,7 +47,7 @@ func TestPutConfig(t *testing.T) {
 	if !slices.Equal(paths, want) {
 		t.Errorf("%q, want %q", paths, want)
 	}
-	after, err := c.Config(ctx)
+	after, _, err := c.Config(ctx)
 	must(t, err)
 	was, err := node.Parse(before)
 	must(t, err)
@@ -55,11 +56,11 @@ func TestPutConfig(t *testing.T) {
 	if got := differences(was, is); fmt.Sprint(got) != fmt.Sprint(done.Differences) {
 		t.Errorf("between two readings: %v", got)
 	}
-	if again, err := c.SetConfig(ctx, after); err != nil || len(again.Differences) > 0 {
+	if again, err := c.SetConfig(ctx, after, nil); err != nil || len(again.Differences) > 0 {
 		t.Errorf("what was read differs from what is: %+v %v", again, err)
 	}
 	must(t, c.Reload(ctx))
-	if back, err := c.Config(ctx); err != nil || string(back) != string(before) {
+	if back, _, err := c.Config(ctx); err != nil || string(back) != string(before) {
 		t.Errorf("after a reload: %v\n%s", err, back)
 	}
 }
@@ -67,15 +68,18 @@ func TestPutConfig(t *testing.T) {
 // What a file is refused for, the API refuses in the same words and at the same places; nothing changes.
 func TestPutRefused(t *testing.T) {
 	r := begin(t, basic(t))
-	before, _ := api.NewClient(r.socket).Config(t.Context())
+	before, _, _ := api.NewClient(r.socket).Config(t.Context())
 	for _, text := range []string{
 		"{\n  \"segments\": [{\"vni\": 1, \"ageing\": 5}, {\"vni\": 1}],\n  \"colour\": 1}", `{"segments": [`, "[]", `{"tunnels": [{"name": "x"}]}`,
 	} {
 		_, err := node.Parse([]byte(text))
 		want := located("config", err)
 		for _, ask := range []func(c *api.Client) error{
-			func(c *api.Client) error { _, err := c.SetConfig(t.Context(), []byte(text)); return err },
-			func(c *api.Client) error { _, err := c.CheckConfig(t.Context(), []byte(text)); return err },
+			func(c *api.Client) error { _, err := c.SetConfig(t.Context(), []byte(text), nil); return err },
+			func(c *api.Client) error {
+				_, err := c.SetConfig(t.Context(), []byte(text), &api.SetOptions{DryRun: true})
+				return err
+			},
 		} {
 			var refused *api.Error
 			if err := ask(api.NewClient(r.socket)); !errors.As(err, &refused) || refused.Status != 422 || strings.Join(refused.Lines, "\n") != want.Error() {
@@ -95,7 +99,7 @@ func TestPutRefused(t *testing.T) {
 	if status, text := r.ask("PUT", "/v1/config", " \n"); status != 400 || !strings.Contains(text, "use {} for a node that does nothing") {
 		t.Errorf("%d %s", status, text)
 	}
-	if after, err := api.NewClient(r.socket).Config(t.Context()); err != nil || string(after) != string(before) {
+	if after, _, err := api.NewClient(r.socket).Config(t.Context()); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s", err, after)
 	}
 }
@@ -104,7 +108,7 @@ func TestPutRefused(t *testing.T) {
 func TestPutEndless(t *testing.T) {
 	r := begin(t, basic(t))
 	var refused *api.Error
-	if _, err := api.NewClient(r.socket).SetConfig(t.Context(), make([]byte, 100<<20)); !errors.As(err, &refused) || refused.Status != 413 {
+	if _, err := api.NewClient(r.socket).SetConfig(t.Context(), make([]byte, 100<<20), nil); !errors.As(err, &refused) || refused.Status != 413 {
 		t.Errorf("%v", err)
 	}
 	req, err := http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{}))
@@ -173,42 +177,46 @@ func (endless) Read(b []byte) (int, error) {
 // Of clients that change what they have read, at the same time, one wins; the others are told.
 func TestPutRace(t *testing.T) {
 	r := begin(t, basic(t))
-	get, err := r.client.Get("http://node/v1/config")
+	c := api.NewClient(r.socket)
+	text, tag, err := c.Config(t.Context())
 	must(t, err)
-	text, _ := io.ReadAll(get.Body)
-	get.Body.Close()
+	if _, same, err := c.Part(t.Context(), api.Part{List: "segments", Name: "10"}); err != nil || same != tag || tag == "" {
+		t.Errorf("the tag of a part is %q, that of the whole %q, %v", same, tag, err)
+	}
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	won, lost := 0, 0
+	var won, lost atomic.Int32
 	for i := range 4 {
 		all.Go(func() {
 			var cfg map[string]any
 			json.Unmarshal(text, &cfg)
 			cfg["segments"] = append(cfg["segments"].([]any), map[string]any{"vni": 1000 + i})
 			body, _ := json.Marshal(cfg)
-			req, _ := http.NewRequest("PUT", "http://node/v1/config", strings.NewReader(string(body)))
-			req.Header.Set("If-Match", get.Header.Get("ETag"))
-			resp, err := r.client.Do(req)
-			if err != nil {
+			_, err := c.SetConfig(t.Context(), body, &api.SetOptions{Tag: tag})
+			if refused := (*api.Error)(nil); errors.As(err, &refused) && refused.Status == http.StatusPreconditionFailed {
+				lost.Add(1)
+			} else if err != nil {
 				t.Error(err)
-				return
-			}
-			resp.Body.Close()
-			mu.Lock()
-			defer mu.Unlock()
-			switch resp.StatusCode {
-			case 200:
-				won++
-			case http.StatusPreconditionFailed:
-				lost++
-			default:
-				t.Error(resp.Status)
+			} else {
+				won.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	if won != 1 || lost != 3 {
-		t.Errorf("%d changed it, %d were told", won, lost)
+	if won.Load() != 1 || lost.Load() != 3 {
+		t.Errorf("%d changed it, %d were told", won.Load(), lost.Load())
+	}
+	old, part := &api.SetOptions{Tag: tag}, api.Part{List: "segments", Name: "10"}
+	for what, f := range map[string]func() (api.ConfigChange, error){
+		"SetPart":    func() (api.ConfigChange, error) { return c.SetPart(t.Context(), part, []byte(`{"vni": 10}`), old) },
+		"DeletePart": func() (api.ConfigChange, error) { return c.DeletePart(t.Context(), part, old) },
+		"ChangePort": func() (api.ConfigChange, error) {
+			return c.ChangePort(t.Context(), api.PortChange{Op: api.Add, Name: "tap1"}, old)
+		},
+	} {
+		var refused *api.Error
+		if _, err := f(); !errors.As(err, &refused) || refused.Status != http.StatusPreconditionFailed {
+			t.Errorf("%s with an old tag: %v", what, err)
+		}
 	}
 }
 

@@ -15,39 +15,39 @@ import (
 func TestPart(t *testing.T) {
 	r := begin(t, basic(t))
 	c, ctx := api.NewClient(r.socket), t.Context()
-	before, err := c.Config(ctx)
+	before, _, err := c.Config(ctx)
 	must(t, err)
 	segment, added := api.Part{List: "segments", Name: "30"}, api.Part{List: "policies", Name: "a/b c"}
 	for _, x := range []struct {
 		what string
-		do   func(dry bool) (api.ConfigChange, error)
+		do   func(o *api.SetOptions) (api.ConfigChange, error)
 		want string
 	}{
-		{"add", func(dry bool) (api.ConfigChange, error) {
-			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", /* as 10 */ }`), dry)
+		{"add", func(o *api.SetOptions) (api.ConfigChange, error) {
+			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", /* as 10 */ }`), o)
 		}, "add segments[30]"},
-		{"replace", func(dry bool) (api.ConfigChange, error) {
-			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", "ageing": "60s"}`), dry)
+		{"replace", func(o *api.SetOptions) (api.ConfigChange, error) {
+			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", "ageing": "60s"}`), o)
 		}, "change segments[30].ageing"},
-		{"name", func(dry bool) (api.ConfigChange, error) {
-			return c.SetPart(ctx, added, []byte(`{"name": "a/b c"}`), dry)
+		{"name", func(o *api.SetOptions) (api.ConfigChange, error) {
+			return c.SetPart(ctx, added, []byte(`{"name": "a/b c"}`), o)
 		}, "add policies[a/b c]"},
-		{"delete name", func(dry bool) (api.ConfigChange, error) { return c.DeletePart(ctx, added, dry) }, "del policies[a/b c]"},
-		{"delete", func(dry bool) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, dry) }, "del segments[30]"},
+		{"delete name", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, added, o) }, "del policies[a/b c]"},
+		{"delete", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, o) }, "del segments[30]"},
 	} {
-		dry, err := x.do(true)
+		dry, err := x.do(&api.SetOptions{DryRun: true})
 		must(t, err)
-		done, err := x.do(false)
+		done, err := x.do(nil)
 		must(t, err)
 		if len(done.Differences) != 1 || done.Differences[0].Op+" "+done.Differences[0].Path != x.want || !done.Applied || dry.Applied ||
 			fmt.Sprint(dry.Differences) != fmt.Sprint(done.Differences) {
 			t.Errorf("%s: %+v, a dry run said %+v", x.what, done, dry)
 		}
 	}
-	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+	if after, _, err := c.Config(ctx); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s", err, after)
 	}
-	text, err := c.Part(ctx, api.Part{List: "tunnels", Name: "vx"})
+	text, _, err := c.Part(ctx, api.Part{List: "tunnels", Name: "vx"})
 	must(t, err)
 	var x struct {
 		Name  string
@@ -58,7 +58,7 @@ func TestPart(t *testing.T) {
 	if x.Name != "vx" || x.DF != "set" || x.Local != "127.0.0.1" {
 		t.Errorf("%s", text)
 	}
-	if same, err := c.SetPart(ctx, api.Part{List: "tunnels", Name: "vx"}, text, false); err != nil || len(same.Differences) > 0 {
+	if same, err := c.SetPart(ctx, api.Part{List: "tunnels", Name: "vx"}, text, nil); err != nil || len(same.Differences) > 0 {
 		t.Errorf("what was read differs from what is: %+v %v", same, err)
 	}
 }
@@ -67,14 +67,14 @@ func TestPart(t *testing.T) {
 func TestPartLast(t *testing.T) {
 	r := begin(t, `{"control": {"socket": "SOCKET"}}`)
 	c, ctx := api.NewClient(r.socket), t.Context()
-	before, err := c.Config(ctx)
+	before, _, err := c.Config(ctx)
 	must(t, err)
 	segment := api.Part{List: "segments", Name: "30"}
-	_, err = c.SetPart(ctx, segment, []byte(`{"vni": 30}`), false)
+	_, err = c.SetPart(ctx, segment, []byte(`{"vni": 30}`), nil)
 	must(t, err)
-	_, err = c.DeletePart(ctx, segment, false)
+	_, err = c.DeletePart(ctx, segment, nil)
 	must(t, err)
-	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+	if after, _, err := c.Config(ctx); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s\nwant\n%s", err, after, before)
 	}
 }
@@ -85,17 +85,17 @@ func TestPartDots(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	for _, name := range []string{"..", "."} {
 		p := api.Part{List: "policies", Name: name}
-		done, err := c.SetPart(ctx, p, []byte(`{"name": "`+name+`"}`), false)
+		done, err := c.SetPart(ctx, p, []byte(`{"name": "`+name+`"}`), nil)
 		if err != nil || len(done.Differences) != 1 || done.Differences[0].Path != "policies["+name+"]" {
 			t.Errorf("%q: %+v, %v", name, done, err)
 		}
-		if text, err := c.Part(ctx, p); err != nil || !strings.Contains(string(text), `"name": "`+name+`"`) {
+		if text, _, err := c.Part(ctx, p); err != nil || !strings.Contains(string(text), `"name": "`+name+`"`) {
 			t.Errorf("%q: %s, %v", name, text, err)
 		}
-		if _, err := c.DeletePart(ctx, p, false); err != nil {
+		if _, err := c.DeletePart(ctx, p, nil); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
-		if _, err := c.SetPart(ctx, p, []byte(`{}`), false); err == nil || !strings.Contains(err.Error(), "name: ") {
+		if _, err := c.SetPart(ctx, p, []byte(`{}`), nil); err == nil || !strings.Contains(err.Error(), "name: ") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestPartDots(t *testing.T) {
 func TestPartRefused(t *testing.T) {
 	r := begin(t, basic(t))
 	c, ctx := api.NewClient(r.socket), t.Context()
-	before, err := c.Config(ctx)
+	before, _, err := c.Config(ctx)
 	must(t, err)
 	for _, x := range []struct {
 		method, path, body string
@@ -137,10 +137,10 @@ func TestPartRefused(t *testing.T) {
 		}
 	}
 	var refused *api.Error
-	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, make([]byte, 100<<20), false); !errors.As(err, &refused) || refused.Status != 413 {
+	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, make([]byte, 100<<20), nil); !errors.As(err, &refused) || refused.Status != 413 {
 		t.Errorf("%v", err)
 	}
-	if after, err := c.Config(ctx); err != nil || string(after) != string(before) {
+	if after, _, err := c.Config(ctx); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s", err, after)
 	}
 }
@@ -155,7 +155,7 @@ func TestPartRace(t *testing.T) {
 		all.Go(func() {
 			name := fmt.Sprint(1000 + i)
 			for {
-				_, err := c.SetPart(t.Context(), api.Part{List: "segments", Name: name}, []byte(`{"vni": `+name+`}`), false)
+				_, err := c.SetPart(t.Context(), api.Part{List: "segments", Name: name}, []byte(`{"vni": `+name+`}`), nil)
 				if busy := (*api.Error)(nil); errors.As(err, &busy) && busy.Status == 503 {
 					continue
 				}
