@@ -12,7 +12,7 @@
 //	GET  /v1/stats                             Stats
 //	GET  /v1/config                            the configuration as a file, with defaults
 //	PUT  /v1/config?dry-run= a configuration   ConfigChange
-//	GET  /v1/config/LIST/NAME                  one of the tunnels, ports, policies, segments (by VNI) or vrfs
+//	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI
 //	PUT  /v1/config/LIST/NAME?dry-run=         adds or replaces it: ConfigChange
 //	DELETE /v1/config/LIST/NAME?dry-run=       ConfigChange
 //	POST /v1/fdb       Change                  Done

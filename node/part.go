@@ -13,7 +13,12 @@ import (
 
 // PartLists are the lists of a [Config] that [Config.With] and [Config.Without] change, as keys of a file. Their elements go by
 // name, segments by VNI.
-var PartLists = []string{"tunnels", "ports", "policies", "segments", "vrfs"}
+var PartLists = func() (names []string) {
+	for _, p := range new(Config).lists() {
+		names = append(names, p.key)
+	}
+	return names
+}()
 
 // With returns the configuration with another element of a list, in JSON with comments as in a file: in the place of that with
 // the name, or at the end. Errors are [setting.Errors], as of [Parse]: those in the element have its positions and keys, those
@@ -118,18 +123,21 @@ type part struct {
 	name func(i int) string
 }
 
+func (c *Config) lists() []part {
+	return []part{
+		partOf("tunnels", &c.Tunnels, "name", func(x *Tunnel) string { return x.Name }),
+		partOf("ports", &c.Ports, "name", func(x *Port) string { return x.Name }),
+		partOf("policies", &c.Policies, "name", func(x *Policy) string { return x.Name }),
+		partOf("segments", &c.Segments, "vni", func(x *Segment) string { return x.VNI.String() }),
+		partOf("vrfs", &c.VRFs, "name", func(x *VRF) string { return x.Name }),
+	}
+}
+
 func (c *Config) part(list string) (part, error) {
-	switch list {
-	case "tunnels":
-		return partOf(list, &c.Tunnels, "name", func(x *Tunnel) string { return x.Name }), nil
-	case "ports":
-		return partOf(list, &c.Ports, "name", func(x *Port) string { return x.Name }), nil
-	case "policies":
-		return partOf(list, &c.Policies, "name", func(x *Policy) string { return x.Name }), nil
-	case "segments":
-		return partOf(list, &c.Segments, "vni", func(x *Segment) string { return x.VNI.String() }), nil
-	case "vrfs":
-		return partOf(list, &c.VRFs, "name", func(x *VRF) string { return x.Name }), nil
+	for _, p := range c.lists() {
+		if p.key == list {
+			return p, nil
+		}
 	}
 	return part{}, fmt.Errorf("node: %q: must be one of %s", list, strings.Join(PartLists, ", "))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ import (
 // maxConfig is more than a node takes.
 const maxConfig = 32 << 20
 
-// lists are the lists of a configuration whose elements have names.
-var lists = []string{"tunnels", "ports", "policies", "segments", "vrfs"}
-
 // config shows the configuration or an element of it, or compares, replaces or deletes it.
 func (s *session) config(ctx context.Context, w *words) error {
 	verb, method, q := w.verb("show", "apply", "diff", "del"), http.MethodPut, api.Query{}
@@ -28,12 +24,13 @@ func (s *session) config(ctx context.Context, w *words) error {
 	if err != nil {
 		return err
 	}
-	if path == "" && w.to == nil {
+	whole := path == "/v1/config"
+	if whole && w.to == nil {
 		switch stray := len(w.rest); {
 		case verb == "" && stray > 0:
-			return w.not(slices.Concat([]string{"show", "apply", "diff", "del"}, lists)...)
+			return w.not(slices.Concat([]string{"show", "apply", "diff", "del"}, api.Lists)...)
 		case verb == "show" && stray > 0, verb == "del" && stray > 1, stray > 2:
-			return w.wrong("%s: %q: must be one of %s", verb, w.rest[0], strings.Join(lists, ", "))
+			return w.wrong("%s: %q: must be one of %s", verb, w.rest[0], strings.Join(api.Lists, ", "))
 		}
 	}
 	var name string
@@ -47,7 +44,7 @@ func (s *session) config(ctx context.Context, w *words) error {
 			q["dry-run"] = "true"
 		}
 	case "del":
-		if method = http.MethodDelete; path == "" {
+		if method = http.MethodDelete; whole {
 			return w.wrong("del: requires LIST NAME, such as ports tap0")
 		}
 		fallthrough
@@ -59,7 +56,7 @@ func (s *session) config(ctx context.Context, w *words) error {
 			method = http.MethodGet
 		}
 	}
-	answer, err := s.Do(ctx, method, "/v1/config"+path, q, text)
+	answer, err := s.Do(ctx, method, path, q, text)
 	if refused := (*api.Error)(nil); name != "" && errors.As(err, &refused) {
 		for i, line := range refused.Lines { // the node calls the file config
 			refused.Lines[i] = name + strings.TrimPrefix(line, "config")
@@ -88,12 +85,12 @@ func (s *session) config(ctx context.Context, w *words) error {
 	return nil
 }
 
-// part takes the words of an element of a list, and returns its path.
+// part takes the words of an element of a list, and returns its path, or without them that of the configuration.
 func (w *words) part() (string, error) {
-	list := w.verb(lists...)
+	list := w.verb(api.Lists...)
 	switch {
 	case list == "":
-		return "", nil
+		return "/v1/config", nil
 	case len(w.rest) == 0:
 		return "", w.wrong("%s: requires a name, of a segment its VNI", list)
 	}
@@ -103,7 +100,7 @@ func (w *words) part() (string, error) {
 	}
 	name := w.rest[0]
 	w.rest = w.rest[1:]
-	return "/" + list + "/" + url.PathEscape(name), nil
+	return api.Part{List: list, Name: name}.Path(), nil
 }
 
 // file reads the file that the last word names.

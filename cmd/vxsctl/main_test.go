@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/api"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -186,10 +188,17 @@ func TestHelp(t *testing.T) {
 		if code != 0 || errs != "" {
 			t.Errorf("%d %s", code, errs)
 		}
+		last := len(api.Lists) - 1
+		if lists := strings.Join(api.Lists[:last], ", ") + " or " + api.Lists[last]; !strings.Contains(strings.Join(strings.Fields(out), " "), lists) {
+			t.Errorf("%s are not in the help", lists)
+		}
 		for _, c := range commands {
 			lines := regexp.MustCompile(`(?m)^  (?:[a-z]+, )*`+c.name+`\b.*`).FindAllString(out, -1)
-			if len(lines) == 0 && c.name != "help" {
-				t.Errorf("%s is not in the help", c.name)
+			if len(lines) == 0 {
+				if c.name != "help" {
+					t.Errorf("%s is not in the help", c.name)
+				}
+				continue
 			}
 			for _, k := range c.keys {
 				if !strings.Contains(lines[0], "["+k+" ") {

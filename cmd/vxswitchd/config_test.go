@@ -236,9 +236,10 @@ func TestDifferences(t *testing.T) {
 		{`{"l": []}`, `{"l": {}}`, `[{"op":"change","path":"l","old":[],"new":{}}]`},
 	} {
 		d := differ{list: []api.Difference{}}
-		var old, next any
-		must(t, json.Unmarshal([]byte(c.old), &old))
-		must(t, json.Unmarshal([]byte(c.next), &next))
+		old, err := treeOf([]byte(c.old))
+		must(t, err)
+		next, err := treeOf([]byte(c.next))
+		must(t, err)
 		d.value("", old, next)
 		if got, _ := json.Marshal(d.list); string(got) != c.want {
 			t.Errorf("%s -> %s: %s, want %s", c.old, c.next, got, c.want)

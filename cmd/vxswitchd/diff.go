@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/node"
@@ -18,9 +17,8 @@ var keys = []string{"name", "vni", "port", "tunnel", "prefix", "ip", "mac"}
 // differences returns what a change from old to next does to the effective settings.
 func differences(old, next *node.Config) []api.Difference {
 	d := differ{list: []api.Difference{}}
-	var was, is any
-	json.Unmarshal(effective(old), &was) // of what effective has written
-	json.Unmarshal(effective(next), &is)
+	was, _ := treeOf(effective(old)) // of what was written: cannot fail
+	is, _ := treeOf(effective(next))
 	d.value("", was, is)
 	return d.list
 }
@@ -98,28 +96,20 @@ func (d *differ) elements(path string, old, next []any) bool {
 		if _, ok := is[k]; ok {
 			stays = append(stays, k)
 		}
-		d.value(element(path, k), x, is[k])
+		d.value(fmt.Sprintf("%s[%v]", path, k), x, is[k])
 	}
 	for _, x := range next {
 		k := x.(map[string]any)[key]
 		if _, ok := was[k]; ok {
 			order = append(order, k)
 		} else {
-			d.value(element(path, k), nil, x)
+			d.value(fmt.Sprintf("%s[%v]", path, k), nil, x)
 		}
 	}
 	if !reflect.DeepEqual(stays, order) {
 		d.add("change", path+" (order)", stays, order)
 	}
 	return true
-}
-
-// element returns the path of an element of a list.
-func element(path string, key any) string {
-	if n, ok := key.(float64); ok {
-		key = strconv.FormatFloat(n, 'f', -1, 64) // no exponent
-	}
-	return fmt.Sprintf("%s[%v]", path, key)
 }
 
 // distinct reports whether all elements of a list have different values of a key.
@@ -132,7 +122,7 @@ func byKey(list []any, key string) map[any]any {
 	for _, x := range list {
 		o, _ := x.(map[string]any)
 		switch k := o[key].(type) {
-		case string, float64:
+		case string, json.Number:
 			m[k] = x
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -19,9 +20,8 @@ import (
 
 // effective returns a configuration as a file with defaults, except for defaults of the system.
 func effective(cfg *node.Config) []byte {
-	var tree map[string]any
 	text, _ := json.Marshal(cfg)
-	json.Unmarshal(text, &tree)
+	tree, _ := treeOf(text) // of what was written: cannot fail
 	dropEmpty(tree, node.PartLists...)
 	for _, t := range objects(tree, "tunnels") {
 		tunnelDefaults(t)
@@ -41,8 +41,9 @@ func effective(cfg *node.Config) []byte {
 		if n, ok := s["neighbours"].(map[string]any); ok {
 			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
 			limit := arp.DefaultLimit
-			if x, ok := n["limit"].(float64); ok {
-				limit = int(x)
+			if x, ok := n["limit"].(json.Number); ok {
+				n, _ := x.Int64()
+				limit = int(n)
 			}
 			defaults(n, "perDest", (limit+1)/2)
 		}
@@ -90,6 +91,14 @@ func tunnelDefaults(t map[string]any) {
 		defaults(t, "gbp", false)
 	}
 	defaults(t, "underlay", "udp", "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "noOffload", false, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+}
+
+// treeOf returns the objects, lists and values of a configuration, with numbers as they are written.
+func treeOf(text []byte) (tree map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&tree)
+	return tree, err
 }
 
 // objects returns the objects in a list.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -63,12 +64,12 @@ func findPart(r *http.Request, cfg []byte) (any, error) {
 	if err := checkList(list); err != nil {
 		return nil, err
 	}
-	var tree map[string]any
-	if err := json.Unmarshal(cfg, &tree); err != nil {
+	tree, err := treeOf(cfg)
+	if err != nil {
 		return nil, err
 	}
 	for _, x := range objects(tree, list) {
-		if x["name"] == name || list == "segments" && fmt.Sprintf("%.0f", x["vni"]) == name {
+		if fmt.Sprint(cmp.Or(x["name"], x["vni"])) == name {
 			return x, nil
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // Elements are added, replaced and deleted; a dry run says what happens.
@@ -17,6 +19,9 @@ func TestPart(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	before, _, err := c.Config(ctx)
 	must(t, err)
+	if !slices.Equal(api.Lists, node.PartLists) {
+		t.Errorf("api has the lists %q, node %q", api.Lists, node.PartLists)
+	}
 	segment, added := api.Part{List: "segments", Name: "30"}, api.Part{List: "policies", Name: "a/b c"}
 	for _, x := range []struct {
 		what string
