@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -90,6 +93,78 @@ func TestSchemaSamples(t *testing.T) {
 	}
 	if n < 50 {
 		t.Errorf("%d texts were compared", n)
+	}
+}
+
+// defaultOf has the forms in which a comment says a default.
+var defaultOf = regexp.MustCompile(`"default", the default: (\w+)|"(\w+)", the default|"(\w+)", none, by default|([\d-]+) by default|` +
+	`\b[Dd]efault "?([\d,]+(?: m?s\b)?)|\b0 (?:=|means|is) "?([\w,]+(?: [KM]iB)?)`)
+
+const longFile = `{
+  "tunnels": [{"name": "a", "local": "192.0.2.1", "peers": "listed", "bfd": {}}, {"name": "b", "local": "192.0.2.1", "port": 4791}],
+  "ports": [{"name": "tap0"}], "policies": [{"name": "p"}], "vrfs": [{"name": "v"}],
+  "segments": [{"vni": 10, "neighbours": {}, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24"], "bfd": {}}}],
+  "control": {"socket": "/run/s"}}`
+
+// The defaults that the node says it has are those of the schema, which has them from the comments.
+func TestSchemaDefaults(t *testing.T) {
+	cfg, err := node.Parse([]byte(longFile))
+	must(t, err)
+	was, err := treeOf([]byte(longFile))
+	must(t, err)
+	is, err := treeOf(effective(cfg))
+	must(t, err)
+	root, err := treeOf(schema)
+	must(t, err)
+	n, spaces := 0, strings.NewReplacer(" ", "", ",", "")
+	var compare func(path string, was, is any, of map[string]any)
+	compare = func(path string, was, is any, of map[string]any) {
+		switch is := is.(type) {
+		case map[string]any:
+			for of["$ref"] != nil || of["items"] != nil {
+				if items, ok := of["items"].(map[string]any); ok {
+					of = items
+				} else {
+					of = root["$defs"].(map[string]any)[strings.TrimPrefix(of["$ref"].(string), "#/$defs/")].(map[string]any)
+				}
+			}
+			old, _ := was.(map[string]any)
+			for k, v := range is {
+				compare(path+"."+k, old[k], v, of["properties"].(map[string]any)[k].(map[string]any))
+			}
+			return
+		case []any:
+			if was != nil {
+				for i := range is {
+					compare(fmt.Sprintf("%s[%d]", path, i), was.([]any)[i], is[i], of)
+				}
+				return
+			}
+		}
+		if was != nil || is == false {
+			return
+		}
+		n++
+		about, want, got := of["description"].(string), "", fmt.Sprint(is)
+		if m := defaultOf.FindStringSubmatch(about); m != nil {
+			want = spaces.Replace(cmp.Or(m[1], m[2], m[3], m[4], m[5], m[6]))
+		}
+		if d, err := time.ParseDuration(want); err == nil && d != 0 {
+			want = d.String()
+		}
+		for unit, bytes := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20} {
+			if x, ok := strings.CutSuffix(want, unit); ok {
+				x, _ := strconv.Atoi(x)
+				want = fmt.Sprint(x * bytes)
+			}
+		}
+		if got != cmp.Or(map[string]string{"none": "0", "half": "4096"}[want], want) { // of tos, and of the default of limit
+			t.Errorf("%s is %s, and the schema says %q: %s", path, got, want, about)
+		}
+	}
+	compare("", was, is, root)
+	if n < 40 {
+		t.Errorf("%d defaults", n)
 	}
 }
 
