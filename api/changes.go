@@ -61,11 +61,14 @@ type RouteChange struct {
 	Metric    uint8      `json:"metric,omitempty"` // of routes to the same prefix the lowest counts; routes of the configuration have 0
 }
 
+// PortTypes are the types of ports that the node opens.
+var PortTypes = []string{"tap", "tun", "veth", "interface", "packet"}
+
 // A PortChange adds a port to the configuration, and to a segment, or deletes it and its memberships.
 type PortChange struct {
 	Op     string     `json:"op"` // Add or Del
 	Name   string     `json:"name"`
-	Type   string     `json:"type,omitempty"`   // tap, tun, veth, interface or packet; default tap
+	Type   string     `json:"type,omitempty"`   // one of PortTypes; default the first
 	MTU    int        `json:"mtu,omitempty"`    // default as for a port of a file
 	Queues int        `json:"queues,omitempty"` // default 1
 	VNI    *frame.VNI `json:"vni,omitempty"`    // segment, default none

@@ -131,19 +131,18 @@ func (k *checker) port(key string, p *Port) {
 	}
 	switch name := p.Name; {
 	case p.Type == PortOwn && k.file:
-		k.Want(key+".type", p.Type, "tap, tun, veth, interface or packet")
+		k.Want(key+".type", p.Type, "%s", setting.Or(portWords[:PortOwn]...))
 	case p.Type == PortOwn:
 	case len(name) > 15:
 		k.Want(key+".name", name, "at most 15 bytes")
 	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
 		k.Want(key+".name", name, "a device name, without spaces, slashes, colons or percent signs")
 	}
-	own := struct{ IP bool }{}
-	is, check := any(p.DeviceConfig), func() error { return p.Check(p.Type == PortTUN) }
+	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
+	is, check := any(*cfg), cfg.Check
 	switch p.Type {
-	case PortPacket:
-		cfg := convert[port.PacketConfig](p)
-		is, check = *cfg, cfg.Check
+	case PortTAP, PortTUN:
+		is, check = p.DeviceConfig, func() error { return p.Check(p.Type == PortTUN) }
 	case PortOwn:
 		is, check = own, func() error { return nil }
 	}

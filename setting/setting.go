@@ -155,6 +155,14 @@ func Name[T ~uint8](words []string, v T) string {
 	return "invalid"
 }
 
+// Or returns words as text, such as "tap, tun or packet".
+func Or(words ...string) string {
+	if last := len(words) - 1; last > 0 {
+		return strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return strings.Join(words, "")
+}
+
 // Parse sets to to the value of a word. The error is an [*Error].
 func Parse[T ~uint8](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))

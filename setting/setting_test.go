@@ -43,6 +43,9 @@ func TestWords(t *testing.T) {
 	if Parse(&v, words, []byte("off")) != nil || v != 1 || Name(words, v) != "off" || Name(words, uint8(2)) != "invalid" {
 		t.Error(v)
 	}
+	if got := Or(words...) + " " + Or("a", "b", "c") + " " + Or("a") + Or(); got != "on or off a, b or c a" {
+		t.Errorf("%q", got)
+	}
 	if err := Parse(&v, words, []byte("of")); err == nil || err.Error() != `"of": must be one of on, off` || v != 1 {
 		t.Error(err)
 	}

@@ -124,17 +124,18 @@ func (w *words) captured() (q api.Query, file string, err error) {
 			continue
 		}
 		if len(args) == 1 {
-			return nil, "", w.wrong("%s: value is missing, must be %s", a, values["capture "+a])
+			return nil, "", w.wrong("%s: value is missing, must be %s", a, w.value(a).text)
 		}
 		v := args[1]
 		args = args[1:]
-		switch n, e := strconv.ParseUint(v, 10, 31); {
-		case v == "", a == "vni" && !valid("vni", v), a == "-c" && (e != nil || n == 0), a == "-s" && (e != nil || n > 262144):
-			return nil, "", w.wrong("%s %q: must be %s", a, v, values["capture "+a])
+		if err := w.check(a, v); err != nil {
+			return nil, "", err
+		}
+		switch {
 		case a == "-w":
 			file = v
-		case a == "-c", a == "-s" && n > 0:
-			q[key] = strconv.FormatUint(n, 10)
+		case a == "-c", a == "-s" && count(v) > 0:
+			q[key] = strconv.Itoa(count(v))
 		case a != "-s":
 			q[key] = v
 		}
@@ -151,8 +152,8 @@ func (w *words) captured() (q api.Query, file string, err error) {
 // offerCapture offers what may come next: a filter is the user's.
 func (w *words) offerCapture() {
 	before := w.rest[:len(w.rest)-1]
-	if n := len(before); n > 0 && values["capture "+before[n-1]] != "" {
-		w.to.value(before[n-1])
+	if n := len(before); n > 0 && slices.Contains([]string{"port", "tunnel", "vni", "-w", "-c", "-s"}, before[n-1]) {
+		w.to.value(w.value(before[n-1]))
 		return
 	}
 	w.to.add("-w", "-c", "-s")

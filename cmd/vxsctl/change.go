@@ -26,11 +26,11 @@ func (s *session) neigh(ctx context.Context, w *words) error {
 	vni := vniOf(keys)
 	switch where := c.MAC != "" || c.Dst != "" || c.Dev != "" || c.Tunnel != "" || c.Router; {
 	case vni == nil:
-		return w.wrong("%s: requires vni, %s", op, values["vni"])
+		return w.wrong("%s: requires vni, %s", op, values["vni"].text)
 	case op == api.Del && where:
 		return w.wrong("del: takes only vni")
 	case op != api.Del && c.MAC == "":
-		return w.wrong("%s: requires lladdr, %s", op, values["lladdr"])
+		return w.wrong("%s: requires lladdr, %s", op, values["lladdr"].text)
 	case c.Dst != "" && c.Dev != "":
 		return w.wrong("%s: takes either dst or dev", op)
 	case c.Tunnel != "" && c.Dst == "":
@@ -53,7 +53,7 @@ func (s *session) route(ctx context.Context, w *words) error {
 		return err
 	}
 	c.Via, c.VNI, c.MAC, c.Dst, c.Tunnel, c.VRF = keys["via"], vniOf(keys), keys["lladdr"], keys["dst"], keys["tunnel"], keys["vrf"]
-	c.Weight, c.Metric = uint8(number(keys["weight"])), uint8(number(keys["metric"]))
+	c.Weight, c.Metric = uint8(count(keys["weight"])), uint8(count(keys["metric"]))
 	c.Prefix, _ = prefixOf(prefix, c.Via)
 	switch hop := c.Via != "" || c.VNI != nil || c.MAC != "" || c.Dst != ""; {
 	case op != api.Del && !hop && !c.Blackhole:
@@ -65,7 +65,7 @@ func (s *session) route(ctx context.Context, w *words) error {
 	case c.MAC != "" && c.Dst == "":
 		return w.wrong("%s: lladdr requires dst ADDR", op)
 	case c.Dst != "" && c.VNI == nil:
-		return w.wrong("%s: dst requires vni, %s", op, values["vni"])
+		return w.wrong("%s: dst requires vni, %s", op, values["vni"].text)
 	case c.Tunnel != "" && c.Dst == "":
 		return w.wrong("%s: tunnel requires dst ADDR", op)
 	}
@@ -96,7 +96,7 @@ func (s *session) port(ctx context.Context, w *words) error {
 	}
 	c := api.PortChange{Op: op, Name: w.next()}
 	if c.Name == "" {
-		return w.wrong("%s: requires %s", op, values["dev"])
+		return w.wrong("%s: requires %s", op, values["dev"].text)
 	}
 	var allowed []string
 	if op == api.Add {
@@ -107,7 +107,7 @@ func (s *session) port(ctx context.Context, w *words) error {
 		return err
 	}
 	c.Type, c.VNI = keys["type"], vniOf(keys)
-	c.MTU, c.Queues, c.VLAN = number(keys["mtu"]), number(keys["queues"]), number(keys["vlan"])
+	c.MTU, c.Queues, c.VLAN = count(keys["mtu"]), count(keys["queues"]), count(keys["vlan"])
 	if c.VLAN != 0 && c.VNI == nil {
 		return w.wrong("add: vlan requires vni")
 	}
@@ -119,12 +119,12 @@ func vniOf(keys map[string]string) *frame.VNI {
 	if keys["vni"] == "" {
 		return nil
 	}
-	vni := frame.VNI(number(keys["vni"]))
+	vni := frame.VNI(count(keys["vni"]))
 	return &vni
 }
 
-// number returns a number that keys has checked; that of "" is 0.
-func number(s string) int {
+// count returns a number that keys has checked; that of "" is 0.
+func count(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // shells has what makes a shell ask vxsctl for words.
@@ -41,50 +42,43 @@ func (w *words) last() bool { return w.to != nil && len(w.rest) == 1 }
 
 func (o *offers) add(list ...string) { o.list = append(o.list, list...) }
 
-// value offers the values of a key.
-func (o *offers) value(key string) {
-	switch key {
-	case "type":
-		o.add("tap", "tun", "veth", "interface", "packet")
-	case "proto":
-		o.add("config", "vxsctl")
-	case "vni":
-		o.names("segments")
-	case "vrf":
-		o.names("vrfs")
-	case "tunnel":
-		o.names("tunnels")
-	case "port":
-		o.names("ports")
-	case "dev", "dest":
-		o.names("ports")
-		o.names("tunnels")
-	case "-w":
-		o.file = true
+// value offers the values that there are.
+func (o *offers) value(v value) {
+	if v.offer != nil {
+		v.offer(o)
 	}
 }
 
-// names offers the names of a list of the configuration, none if no node answers.
-func (o *offers) names(list string) {
-	ctx, cancel := context.WithTimeout(o.ctx, patience)
-	defer cancel()
-	text, _, err := o.Config(ctx)
+// names offers the names of lists of the configuration, none if no node answers.
+func (o *offers) names(lists ...string) {
+	text, _, err := o.Config(o.ctx)
 	if err != nil {
 		return
 	}
 	var all map[string]json.RawMessage
-	var named []struct {
-		Name string
-		VNI  *int
-	}
-	if json.Unmarshal(text, &all) != nil || json.Unmarshal(all[list], &named) != nil {
+	if json.Unmarshal(text, &all) != nil {
 		return
 	}
-	for _, x := range named {
-		if x.VNI != nil {
-			x.Name = fmt.Sprint(*x.VNI)
+	for _, list := range lists {
+		var named []struct {
+			Name string
+			VNI  *frame.VNI
 		}
-		o.add(x.Name)
+		json.Unmarshal(all[list], &named)
+		for _, x := range named {
+			if x.VNI != nil {
+				x.Name = x.VNI.String()
+			}
+			o.add(x.Name)
+		}
+	}
+}
+
+// protos offers the owners of rows that wait or were refused.
+func (o *offers) protos() {
+	rows, _ := o.Waiting(o.ctx, nil)
+	for _, r := range rows {
+		o.add(r.Proto)
 	}
 }
 
@@ -98,6 +92,8 @@ func complete(ctx context.Context, args []string, out io.Writer) (status int) {
 	err := f.Parse(args[:len(args)-1])
 	rest = append(slices.Clone(f.Args()), last)
 	s := &session{Client: api.NewClient(f.socket), out: io.Discard, notice: io.Discard}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	o := &offers{session: s, ctx: ctx}
 	switch {
 	case len(args) > 1 && strings.TrimLeft(args[len(args)-2], "-") == "socket" && len(rest) == 1:

@@ -20,6 +20,7 @@ const named = `{"ports": [{"name": "tap0"}, {"name": "$(touch pwned)"}, {"name":
 func TestComplete(t *testing.T) {
 	f := newFake(t)
 	f.answer("/v1/config", named)
+	f.answer("/v1/waiting", `[{"proto": "evpn"}, {"proto": "config"}, {"proto": "evpn"}]`)
 	for _, c := range []struct {
 		words, want string
 		status      int
@@ -45,6 +46,12 @@ func TestComplete(t *testing.T) {
 		{"capture port ", "$(touch pwned) a b;touch pwned tap0", 0},
 		{"help fd", "fdb", 0},
 		{"capture port tap0 -w ", "", 3},
+		{"capture port t", "tap0", 0}, // a tunnel is none
+		{"capture port v", "", 0},
+		{"fdb add 02:00:00:00:00:01 dev v", "", 0},
+		{"fdb show dev v", "vx", 0},
+		{"trace dest v", "vx", 0},
+		{"waiting proto ", "config evpn", 0},
 		{"reload ", "", 0},
 		{"completion ", "bash fish zsh", 0},
 		{"-v", "-version", 0},
@@ -56,7 +63,7 @@ func TestComplete(t *testing.T) {
 		if got := strings.Join(strings.Fields(out), " "); status != c.status || got != c.want || errs != "" {
 			t.Errorf("%q: %d %q %q, want %d %q", c.words, status, got, errs, c.status, c.want)
 		}
-		if asked := f.last(); asked != "" && asked != "GET /v1/config" {
+		if asked := f.last(); asked != "" && asked != "GET /v1/config" && asked != "GET /v1/waiting" {
 			t.Errorf("%q: %s", c.words, asked)
 		}
 	}
@@ -104,7 +111,7 @@ func TestShells(t *testing.T) {
 			"fdb ":                              {"add", "append", "del", "dev", "replace", "show", "vni"},
 			"fdb vni ":                          {"100", "7"},
 			"fdb add 02:00:00:00:00:01 dst 10.": nil,
-			"fdb add 02:00:00:00:00:01 dev ":    append([]string{"tap0", "vx"}, shell.odd...),
+			"fdb add 02:00:00:00:00:01 dev ":    append([]string{"tap0"}, shell.odd...),
 			"capture -w ":                       {"FILES"},
 			"fdb $(touch pwned) ":               nil,
 			"neigh add fd00::1 lladdr 02:00:00:00:00:01 vn": {"vni"},

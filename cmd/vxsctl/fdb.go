@@ -23,7 +23,7 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 	mac, _ := frame.ParseMAC(c.MAC)
 	switch {
 	case vni == nil:
-		return w.wrong("%s: requires vni, %s", op, values["vni"])
+		return w.wrong("%s: requires vni, %s", op, values["vni"].text)
 	case c.Dst != "" && c.Dev != "":
 		return w.wrong("%s: takes either dst or dev", op)
 	case c.Tunnel != "" && c.Dst == "":

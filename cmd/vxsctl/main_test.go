@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -188,9 +189,11 @@ func TestHelp(t *testing.T) {
 		if code != 0 || errs != "" {
 			t.Errorf("%d %s", code, errs)
 		}
-		last := len(api.Lists) - 1
-		if lists := strings.Join(api.Lists[:last], ", ") + " or " + api.Lists[last]; !strings.Contains(strings.Join(strings.Fields(out), " "), lists) {
+		if lists := setting.Or(api.Lists...); !strings.Contains(strings.Join(strings.Fields(out), " "), lists) {
 			t.Errorf("%s are not in the help", lists)
+		}
+		if types := "[type " + strings.Join(api.PortTypes, "|") + "]"; !strings.Contains(out, types) {
+			t.Errorf("%s is not in the help", types)
 		}
 		for _, c := range commands {
 			lines := regexp.MustCompile(`(?m)^  (?:[a-z]+, )*`+c.name+`\b.*`).FindAllString(out, -1)

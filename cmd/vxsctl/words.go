@@ -3,14 +3,16 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"net"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // misused is an error in the command line.
@@ -112,16 +114,16 @@ func (w *words) keys(allowed ...string) (map[string]string, error) {
 		case !slices.Contains(allowed, k):
 			return nil, w.unexpected(k, slices.Concat(allowed, w.flags))
 		case w.to != nil && i+1 == last:
-			w.to.value(k)
+			w.to.value(w.value(k))
 			return nil, errOffered
 		case i+1 == len(w.rest):
-			return nil, w.wrong("%s: value is missing, must be %s", k, values[k])
+			return nil, w.wrong("%s: value is missing, must be %s", k, w.value(k).text)
 		case m[k] != "":
 			return nil, w.wrong("%s: duplicate", k)
-		case !valid(k, w.rest[i+1]):
-			return nil, w.wrong("%s %q: must be %s", k, w.rest[i+1], values[k])
 		}
-		m[k] = w.rest[i+1]
+		if m[k] = w.rest[i+1]; w.check(k, m[k]) != nil {
+			return nil, w.check(k, m[k])
+		}
 	}
 	if w.to != nil {
 		return nil, errOffered
@@ -155,62 +157,88 @@ func (w *words) wrong(format string, args ...any) error {
 	return misused(w.name + ": " + fmt.Sprintf(format, args...))
 }
 
-// values describes the values of keys.
-var values = map[string]string{
-	"vni": "0 to 16777215", "dev": "the name of a port", "vrf": "the name of a VRF",
-	"tunnel": "the name of a tunnel of the segment",
-	"proto":  "config, vxsctl or the name of a control plane",
-	"dst":    "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
-	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
-	"lladdr": "the MAC of one host such as 02:00:00:00:00:01", "via": "the address of a host such as 192.168.7.2",
-	"weight": "1 to 255", "metric": "0 to 255",
-	"type": "tap, tun, veth, interface or packet", "mtu": "a number of bytes", "queues": "a number, 1 or more", "vlan": "1 to 4094",
-	"-interval": "a duration of at least 100ms such as 1s",
-
-	"capture port": "the name of a port; a filter that begins with port comes after --", "capture tunnel": "the name of a tunnel",
-	"capture vni": "0 to 16777215", "capture -w": "a file name, or - for standard output",
-	"capture -c": "a number of packets, 1 or more", "capture -s": "a number of bytes, 1 to 262144, or 0 for all",
+// A value is what may follow a key.
+type value struct {
+	text  string            // what it must be
+	valid func(string) bool // nil: not empty
+	offer func(*offers)     // offers those that there are
 }
 
-// valid reports whether a value is allowed for a key.
-func valid(key, v string) bool {
-	var err error
-	switch key {
-	case "vni":
-		_, err = strconv.ParseUint(v, 10, 24)
-	case "weight":
-		n, e := strconv.ParseUint(v, 10, 8)
-		return e == nil && n > 0
-	case "metric":
-		_, err = strconv.ParseUint(v, 10, 8)
-	case "mtu", "queues":
-		n, e := strconv.ParseUint(v, 10, 31)
-		return e == nil && n > 0
-	case "vlan":
-		n, e := strconv.Atoi(v)
-		return e == nil && n >= 1 && n <= 4094
-	case "type":
-		return slices.Contains([]string{"tap", "tun", "veth", "interface", "packet"}, v)
-	case "dst", "via":
-		_, err = netip.ParseAddr(v)
-	case "lladdr":
-		m, e := frame.ParseMAC(v)
-		return e == nil && !m.IsGroup() && !m.IsZero()
-	case "mac":
-		_, err = frame.ParseMAC(v)
-	case "every":
-		n, e := strconv.Atoi(v)
-		return e == nil && n > 0
-	case "-interval":
-		d, e := time.ParseDuration(v)
-		return e == nil && d >= 100*time.Millisecond
-	default:
-		return v != ""
+// values has those of keys, and of keys after an object or an operation, where they differ.
+var values = map[string]value{
+	"vni":       {"0 to 16777215", number(0, uint64(frame.MaxVNI)), names("segments")},
+	"dev":       {"the name of a port", nil, names("ports")},
+	"show dev":  {"the name of a port or tunnel", nil, names("ports", "tunnels")},
+	"vrf":       {"the name of a VRF", nil, names("vrfs")},
+	"tunnel":    {"the name of a tunnel of the segment", nil, names("tunnels")},
+	"proto":     {"config, vxsctl or the name of a control plane", nil, (*offers).protos},
+	"dst":       {"the address of a peer such as 10.0.0.2", isAddr, nil},
+	"via":       {"the address of a host such as 192.168.7.2", isAddr, nil},
+	"mac":       {"a MAC such as 02:00:00:00:00:01", isMAC, nil},
+	"lladdr":    {"the MAC of one host such as 02:00:00:00:00:01", isHostMAC, nil},
+	"every":     {"1 or more", number(1, math.MaxInt32), nil},
+	"dest":      {"the name of a port or tunnel, or the address of a peer", nil, names("ports", "tunnels")},
+	"weight":    {"1 to 255", number(1, 255), nil},
+	"metric":    {"0 to 255", number(0, 255), nil},
+	"type":      {setting.Or(api.PortTypes...), func(v string) bool { return slices.Contains(api.PortTypes, v) }, func(o *offers) { o.add(api.PortTypes...) }},
+	"mtu":       {"a number of bytes", number(1, math.MaxInt32), nil},
+	"queues":    {"a number, 1 or more", number(1, math.MaxInt32), nil},
+	"vlan":      {"1 to 4094", number(1, 4094), nil},
+	"-interval": {"a duration of at least 100ms such as 1s", isInterval, nil},
+
+	"capture port":   {"the name of a port; a filter that begins with port comes after --", nil, names("ports")},
+	"capture tunnel": {"the name of a tunnel", nil, names("tunnels")},
+	"-w":             {"a file name, or - for standard output", nil, func(o *offers) { o.file = true }},
+	"-c":             {"a number of packets, 1 or more", number(1, math.MaxInt32), nil},
+	"-s":             {"a number of bytes, 1 to 262144, or 0 for all", number(0, 262144), nil},
+}
+
+// value returns what may follow a key.
+func (w *words) value(key string) value {
+	for _, k := range []string{w.name + " " + key, w.op + " " + key} {
+		if v, ok := values[k]; ok {
+			return v
+		}
 	}
+	return values[key]
+}
+
+// check returns an error if a value is not allowed for a key.
+func (w *words) check(key, v string) error {
+	switch x := w.value(key); {
+	case v == "", x.valid != nil && !x.valid(v):
+		return w.wrong("%s %q: must be %s", key, v, x.text)
+	}
+	return nil
+}
+
+// names offers the names of lists.
+func names(lists ...string) func(*offers) { return func(o *offers) { o.names(lists...) } }
+
+// number accepts a number of a range.
+func number(least, most uint64) func(string) bool {
+	return func(v string) bool {
+		n, err := strconv.ParseUint(v, 10, 32)
+		return err == nil && n >= least && n <= most
+	}
+}
+
+func isAddr(v string) bool {
+	_, err := netip.ParseAddr(v)
 	return err == nil
 }
 
-func isMAC(s string) bool {
-	m, err := net.ParseMAC(s)
-	return err == nil && len(m) == 6
+func isInterval(v string) bool {
+	d, err := time.ParseDuration(v)
+	return err == nil && d >= 100*time.Millisecond
+}
+
+func isMAC(v string) bool {
+	_, err := frame.ParseMAC(v)
+	return err == nil
+}
+
+func isHostMAC(v string) bool {
+	m, err := frame.ParseMAC(v)
+	return err == nil && !m.IsGroup() && !m.IsZero()
 }

@@ -55,10 +55,10 @@ func keyErrors(errs setting.Errors) string {
 	return strings.Join(lines, "; ")
 }
 
-func checkOp(op string, allowed ...string) error {
-	if !slices.Contains(allowed, op) {
-		last := len(allowed) - 1
-		return wrong(http.StatusBadRequest, "op %q: must be %s or %s", op, strings.Join(allowed[:last], ", "), allowed[last])
+// oneOf checks the word that a change has for a key.
+func oneOf(key, word string, allowed ...string) error {
+	if !slices.Contains(allowed, word) {
+		return wrong(http.StatusBadRequest, "%s %q: must be %s", key, word, setting.Or(allowed...))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 	if err != nil {
 		return c, err
 	}
-	if err := checkOp(x.Op, api.Add, api.Append, api.Replace, api.Del); err != nil {
+	if err := oneOf("op", x.Op, api.Add, api.Append, api.Replace, api.Del); err != nil {
 		return c, err
 	}
 	c.op, c.dev = x.Op, x.Dev

@@ -33,7 +33,7 @@ func (s *server) neighbourRow(x api.NeighbourChange) (row control.MAC, err error
 	bad := func(format string, args ...any) (control.MAC, error) {
 		return row, wrong(http.StatusBadRequest, format, args...)
 	}
-	if err := checkOp(x.Op, api.Add, api.Replace, api.Del); err != nil {
+	if err := oneOf("op", x.Op, api.Add, api.Replace, api.Del); err != nil {
 		return row, err
 	}
 	row = control.MAC{VNI: x.VNI, Port: x.Dev, Sticky: true, Router: x.Router}

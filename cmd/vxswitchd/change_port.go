@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +20,7 @@ func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkOp(x.Op, api.Add, api.Del); err != nil {
+		if err := oneOf("op", x.Op, api.Add, api.Del); err != nil {
 			return nil, err
 		}
 		return func(old *node.Config) (*node.Config, error) {
@@ -66,8 +67,8 @@ func addPort(c *node.Config, x api.PortChange) error {
 	p := node.Port{Name: x.Name}
 	p.MTU, p.Queues = x.MTU, x.Queues
 	if x.Type != "" {
-		if err := p.Type.UnmarshalText([]byte(x.Type)); err != nil || p.Type == node.PortOwn {
-			return wrong(http.StatusBadRequest, "type %q: must be tap, tun, veth, interface or packet", x.Type)
+		if err := cmp.Or(oneOf("type", x.Type, api.PortTypes...), p.Type.UnmarshalText([]byte(x.Type))); err != nil {
+			return err
 		}
 	}
 	c.Ports = append(c.Ports, p)

@@ -42,7 +42,7 @@ func (s *server) routeRow(x api.RouteChange) (row control.Prefix, err error) {
 	bad := func(format string, args ...any) (control.Prefix, error) {
 		return row, wrong(http.StatusBadRequest, format, args...)
 	}
-	if err := checkOp(x.Op, api.Add, api.Append, api.Replace, api.Del); err != nil {
+	if err := oneOf("op", x.Op, api.Add, api.Append, api.Replace, api.Del); err != nil {
 		return row, err
 	}
 	row.Distance = x.Metric

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Elements are added, replaced and deleted; a dry run says what happens.
@@ -21,6 +22,9 @@ func TestPart(t *testing.T) {
 	must(t, err)
 	if !slices.Equal(api.Lists, node.PartLists) {
 		t.Errorf("api has the lists %q, node %q", api.Lists, node.PartLists)
+	}
+	if _, err := node.Parse([]byte(`{"ports": [{"name": "x", "type": "own"}]}`)); err == nil || !strings.Contains(err.Error(), "must be "+setting.Or(api.PortTypes...)) {
+		t.Errorf("api has the types of ports %q, node says %v", api.PortTypes, err)
 	}
 	segment, added := api.Part{List: "segments", Name: "30"}, api.Part{List: "policies", Name: "a/b c"}
 	for _, x := range []struct {
