@@ -11,7 +11,7 @@ import (
 func (s *session) fdb(ctx context.Context, w *words) error {
 	op := w.op
 	c := api.Change{Op: op, MAC: w.next()}
-	if !isMAC(c.MAC) {
+	if w.check("mac", c.MAC) != nil {
 		return w.required(op, c.MAC, "a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list")
 	}
 	keys, err := w.keys("dst", "dev", "vni", "tunnel")

@@ -121,9 +121,10 @@ func (w *words) keys(allowed ...string) (map[string]string, error) {
 		case m[k] != "":
 			return nil, w.wrong("%s: duplicate", k)
 		}
-		if m[k] = w.rest[i+1]; w.check(k, m[k]) != nil {
-			return nil, w.check(k, m[k])
+		if err := w.check(k, w.rest[i+1]); err != nil {
+			return nil, err
 		}
+		m[k] = w.rest[i+1]
 	}
 	if w.to != nil {
 		return nil, errOffered
@@ -172,9 +173,9 @@ var values = map[string]value{
 	"vrf":       {"the name of a VRF", nil, names("vrfs")},
 	"tunnel":    {"the name of a tunnel of the segment", nil, names("tunnels")},
 	"proto":     {"config, vxsctl or the name of a control plane", nil, (*offers).protos},
-	"dst":       {"the address of a peer such as 10.0.0.2", isAddr, nil},
-	"via":       {"the address of a host such as 192.168.7.2", isAddr, nil},
-	"mac":       {"a MAC such as 02:00:00:00:00:01", isMAC, nil},
+	"dst":       {"the address of a peer such as 10.0.0.2", parses(netip.ParseAddr), nil},
+	"via":       {"the address of a host such as 192.168.7.2", parses(netip.ParseAddr), nil},
+	"mac":       {"a MAC such as 02:00:00:00:00:01", parses(frame.ParseMAC), nil},
 	"lladdr":    {"the MAC of one host such as 02:00:00:00:00:01", isHostMAC, nil},
 	"every":     {"1 or more", number(1, math.MaxInt32), nil},
 	"dest":      {"the name of a port or tunnel, or the address of a peer", nil, names("ports", "tunnels")},
@@ -205,8 +206,7 @@ func (w *words) value(key string) value {
 
 // check returns an error if a value is not allowed for a key.
 func (w *words) check(key, v string) error {
-	switch x := w.value(key); {
-	case v == "", x.valid != nil && !x.valid(v):
+	if x := w.value(key); v == "" || x.valid != nil && !x.valid(v) {
 		return w.wrong("%s %q: must be %s", key, v, x.text)
 	}
 	return nil
@@ -223,19 +223,17 @@ func number(least, most uint64) func(string) bool {
 	}
 }
 
-func isAddr(v string) bool {
-	_, err := netip.ParseAddr(v)
-	return err == nil
+// parses accepts what a function does.
+func parses[T any](parse func(string) (T, error)) func(string) bool {
+	return func(v string) bool {
+		_, err := parse(v)
+		return err == nil
+	}
 }
 
 func isInterval(v string) bool {
 	d, err := time.ParseDuration(v)
 	return err == nil && d >= 100*time.Millisecond
-}
-
-func isMAC(v string) bool {
-	_, err := frame.ParseMAC(v)
-	return err == nil
 }
 
 func isHostMAC(v string) bool {
