@@ -15,8 +15,8 @@ const (
 	Del     = "del"
 )
 
-// A Change changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
-type Change struct {
+// An FDBChange changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
+type FDBChange struct {
 	Op  string    `json:"op"`
 	VNI frame.VNI `json:"vni"`
 	MAC string    `json:"mac"`
@@ -27,16 +27,16 @@ type Change struct {
 }
 
 // A NeighbourChange adds, replaces or deletes the MAC of an IP address, and its FDB entry. Where the host is, Dst or Dev says, or
-// an FDB entry of the MAC that was added by a Change.
+// an FDB entry of the MAC that was added by an FDBChange.
 type NeighbourChange struct {
 	Op  string    `json:"op"` // Add, Replace or Del
 	VNI frame.VNI `json:"vni"`
 	IP  string    `json:"ip"`
 	MAC string    `json:"mac,omitempty"` // not for Del
-	Dst string    `json:"dst,omitempty"` // as in a Change
+	Dst string    `json:"dst,omitempty"` // as in an FDBChange
 	Dev string    `json:"dev,omitempty"`
 
-	Tunnel string `json:"tunnel,omitempty"` // as in a Change
+	Tunnel string `json:"tunnel,omitempty"` // as in an FDBChange
 	Router bool   `json:"router,omitempty"` // with an IPv6 address: the host is a router
 }
 
@@ -55,7 +55,7 @@ type RouteChange struct {
 	Via       string     `json:"via,omitempty"`
 	MAC       string     `json:"mac,omitempty"`
 	Dst       string     `json:"dst,omitempty"`
-	Tunnel    string     `json:"tunnel,omitempty"` // as in a Change
+	Tunnel    string     `json:"tunnel,omitempty"` // as in an FDBChange
 	Blackhole bool       `json:"blackhole,omitempty"`
 	Weight    uint8      `json:"weight,omitempty"` // share of the flows relative to other next hops; default 1
 	Metric    uint8      `json:"metric,omitempty"` // of routes to the same prefix the lowest counts; routes of the configuration have 0
@@ -75,8 +75,8 @@ type PortChange struct {
 	VLAN   int        `json:"vlan,omitempty"`   // with VNI: VLAN ID on the port; 0 = untagged
 }
 
-// Change changes an FDB or a flood list.
-func (c *Client) Change(ctx context.Context, x Change) error { return c.post(ctx, "/v1/fdb", x) }
+// ChangeFDB changes an FDB or a flood list.
+func (c *Client) ChangeFDB(ctx context.Context, x FDBChange) error { return c.post(ctx, "/v1/fdb", x) }
 
 // ChangeNeighbour changes the MAC of an IP address.
 func (c *Client) ChangeNeighbour(ctx context.Context, x NeighbourChange) error {

@@ -15,7 +15,7 @@
 //	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI
 //	PUT  /v1/config/LIST/NAME?dry-run=         adds or replaces it: ConfigChange
 //	DELETE /v1/config/LIST/NAME?dry-run=       ConfigChange
-//	POST /v1/fdb       Change                  Done
+//	POST /v1/fdb       FDBChange               Done
 //	POST /v1/neigh     NeighbourChange         Done
 //	POST /v1/route     RouteChange             Done
 //	POST /v1/port?dry-run=   PortChange        ConfigChange

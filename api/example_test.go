@@ -14,7 +14,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	c := api.NewClient("") // the default socket
-	err := c.Change(ctx, api.Change{Op: api.Replace, VNI: 100, MAC: "02:00:00:00:00:09", Dst: "10.0.0.2"})
+	err := c.ChangeFDB(ctx, api.FDBChange{Op: api.Replace, VNI: 100, MAC: "02:00:00:00:00:09", Dst: "10.0.0.2"})
 	if refused := (*api.Error)(nil); errors.As(err, &refused) {
 		log.Fatal("the node refused: ", refused)
 	} else if err != nil {

@@ -39,7 +39,7 @@ var Requests = []Request{
 	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
 	{"PUT", "/v1/config/{list}/{name}", []string{"dry-run"}, nil, ConfigChange{}, false},
 	{"DELETE", "/v1/config/{list}/{name}", []string{"dry-run"}, nil, ConfigChange{}, false},
-	{"POST", "/v1/fdb", nil, Change{}, Done{}, false},
+	{"POST", "/v1/fdb", nil, FDBChange{}, Done{}, false},
 	{"POST", "/v1/neigh", nil, NeighbourChange{}, Done{}, false},
 	{"POST", "/v1/route", nil, RouteChange{}, Done{}, false},
 	{"POST", "/v1/port", []string{"dry-run"}, PortChange{}, ConfigChange{}, false},
@@ -92,7 +92,7 @@ func (c *Client) BFD(ctx context.Context) ([]BFD, error) {
 	return ask[[]BFD](ctx, c, "/v1/bfd", nil)
 }
 
-// Waiting returns the rows of control planes that are in no table, of one "proto".
+// Waiting returns the rows of control planes that wait, and those that were refused last, of one "proto".
 func (c *Client) Waiting(ctx context.Context, q Query) ([]Row, error) {
 	return ask[[]Row](ctx, c, "/v1/waiting", q)
 }

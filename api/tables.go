@@ -153,7 +153,7 @@ type BFD struct {
 	SendError   string           `json:"send_error,omitempty"` // of the last packet
 }
 
-// A Row is a row of a control plane that is in no table.
+// A Row is a row of a control plane that waits, or was refused.
 type Row struct {
 	Proto string     `json:"proto"` // its owner
 	State string     `json:"state"` // waiting, or refused: one of the owner's last 16, perhaps accepted since

@@ -10,7 +10,7 @@ import (
 // fdb changes FDBs.
 func (s *session) fdb(ctx context.Context, w *words) error {
 	op := w.op
-	c := api.Change{Op: op, MAC: w.next()}
+	c := api.FDBChange{Op: op, MAC: w.next()}
 	if w.check("mac", c.MAC) != nil {
 		return w.required(op, c.MAC, "a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list")
 	}

@@ -31,7 +31,7 @@ func TestDocumentedRequests(t *testing.T) {
 	r := begin(t, strings.NewReplacer(`"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
-		"POST /v1/fdb":                 api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
+		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
 		"POST /v1/neigh":               api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.7", MAC: "02:00:00:00:00:0b", Dst: "127.0.0.2"},
 		"POST /v1/route":               api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", Via: "10.0.10.7"},
 		"POST /v1/port":                api.PortChange{Op: api.Add, Name: "tap7"},

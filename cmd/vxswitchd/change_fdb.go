@@ -16,7 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A change is a parsed api.Change.
+// A change is a parsed api.FDBChange.
 type change struct {
 	op  string
 	vsi *vswitch.VSI
@@ -47,7 +47,7 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 	bad := func(format string, args ...any) (change, error) {
 		return c, wrong(http.StatusBadRequest, format, args...)
 	}
-	x, err := readChange[api.Change](w, r)
+	x, err := readChange[api.FDBChange](w, r)
 	if err != nil {
 		return c, err
 	}

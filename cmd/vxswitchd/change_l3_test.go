@@ -84,11 +84,11 @@ func TestChangeNeighbours(t *testing.T) {
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.2 control", "09 127.0.0.2 static")
 
 	// The MAC moves with its neighbours, and stays while it has one.
-	must(t, c.Change(ctx, api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dst: three}))
+	must(t, c.ChangeFDB(ctx, api.FDBChange{Op: api.Replace, VNI: 10, MAC: mac(2), Dst: three}))
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
-	takes(t, func(x api.Change) error { return c.Change(ctx, x) }, []step[api.Change]{
-		{api.Change{Op: api.Replace, VNI: 10, MAC: mac(2), Dev: "tap9"}, `dev "tap9": no such port`},
-		{api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}, "has the neighbour 10.0.10.2 in vni 10: delete that"},
+	takes(t, func(x api.FDBChange) error { return c.ChangeFDB(ctx, x) }, []step[api.FDBChange]{
+		{api.FDBChange{Op: api.Replace, VNI: 10, MAC: mac(2), Dev: "tap9"}, `dev "tap9": no such port`},
+		{api.FDBChange{Op: api.Del, VNI: 10, MAC: mac(2)}, "has the neighbour 10.0.10.2 in vni 10: delete that"},
 	})
 	want("10.0.10.2 02 vxsctl", "10.0.10.9 09 config", "fd00::2 02 vxsctl", "02 127.0.0.3 control", "09 127.0.0.2 static")
 	takes(t, do, []step[n]{
@@ -96,7 +96,7 @@ func TestChangeNeighbours(t *testing.T) {
 		{n{Op: "del", VNI: 10, IP: "fd00::2"}, ""},
 	})
 	want("10.0.10.2 03 vxsctl", "10.0.10.9 09 config", "02 127.0.0.3 control", "03 127.0.0.2 control", "09 127.0.0.2 static")
-	must(t, c.Change(ctx, api.Change{Op: api.Del, VNI: 10, MAC: mac(2)}))
+	must(t, c.ChangeFDB(ctx, api.FDBChange{Op: api.Del, VNI: 10, MAC: mac(2)}))
 	must(t, do(n{Op: "del", VNI: 10, IP: "10.0.10.2"}))
 	want("10.0.10.9 09 config", "09 127.0.0.2 static")
 }
@@ -205,9 +205,9 @@ func TestRouterInOnePlace(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	vni, router := frame.VNI(20), "02:00:00:00:00:22"
 	route := func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }
-	fdb := func(x api.Change) error { return c.Change(ctx, x) }
+	fdb := func(x api.FDBChange) error { return c.ChangeFDB(ctx, x) }
 	type x = api.RouteChange
-	type f = api.Change
+	type f = api.FDBChange
 	takes(t, fdb, []step[f]{{f{Op: "add", VNI: vni, MAC: router, Dst: two}, ""}})
 	takes(t, route, []step[x]{
 		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: three, VNI: &vni}, router + " is elsewhere in vni 20, dst 127.0.0.2: move it with fdb replace"},

@@ -26,25 +26,25 @@ func TestChangePicksTunnel(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	zero := "00:00:00:00:00:00"
 	for _, x := range []struct {
-		change api.Change
+		change api.FDBChange
 		want   string // in an error
 	}{
-		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, ""},
-		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, "already in the flood list"},
-		{api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}, ""},
-		{api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9", Tunnel: "other"}, `tunnel "other": vni 10 has no such tunnel`},
-		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9"}, "several tunnels for this family; tunnel must be one of four, other"},
-		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "2001:db8::9"}, "no tunnel of vni 20 has an address of this family"},
-		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "2001:db8::9", Tunnel: "four"}, `dst 2001:db8::9: tunnel "four" has no address of this family`},
-		{api.Change{Op: api.Append, VNI: 10, MAC: zero, Dst: "fe80::9"}, "dst fe80::9: a link-local address needs a zone"},
-		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "other"}, ""},
-		{api.Change{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
-		{api.Change{Op: api.Del, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
-		{api.Change{Op: api.Add, VNI: 20, MAC: "02:00:00:00:00:05", Dst: "127.0.0.9", Tunnel: "other"}, ""},
-		{api.Change{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04", Tunnel: "four"}, "tunnel: requires dst"},
-		{api.Change{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04"}, ""},
+		{api.FDBChange{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, ""},
+		{api.FDBChange{Op: api.Append, VNI: 10, MAC: zero, Dst: "127.0.0.9"}, "already in the flood list"},
+		{api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}, ""},
+		{api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9", Tunnel: "other"}, `tunnel "other": vni 10 has no such tunnel`},
+		{api.FDBChange{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9"}, "several tunnels for this family; tunnel must be one of four, other"},
+		{api.FDBChange{Op: api.Append, VNI: 20, MAC: zero, Dst: "2001:db8::9"}, "no tunnel of vni 20 has an address of this family"},
+		{api.FDBChange{Op: api.Append, VNI: 10, MAC: zero, Dst: "2001:db8::9", Tunnel: "four"}, `dst 2001:db8::9: tunnel "four" has no address of this family`},
+		{api.FDBChange{Op: api.Append, VNI: 10, MAC: zero, Dst: "fe80::9"}, "dst fe80::9: a link-local address needs a zone"},
+		{api.FDBChange{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "other"}, ""},
+		{api.FDBChange{Op: api.Append, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
+		{api.FDBChange{Op: api.Del, VNI: 20, MAC: zero, Dst: "127.0.0.9", Tunnel: "four"}, ""},
+		{api.FDBChange{Op: api.Add, VNI: 20, MAC: "02:00:00:00:00:05", Dst: "127.0.0.9", Tunnel: "other"}, ""},
+		{api.FDBChange{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04", Tunnel: "four"}, "tunnel: requires dst"},
+		{api.FDBChange{Op: api.Del, VNI: 10, MAC: "02:00:00:00:00:04"}, ""},
 	} {
-		err := c.Change(ctx, x.change)
+		err := c.ChangeFDB(ctx, x.change)
 		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
 			t.Errorf("%+v: %v, want %q", x.change, err, x.want)
 		}
@@ -76,12 +76,12 @@ func TestChangeWithSecondTunnel(t *testing.T) {
   "control": {"socket": "SOCKET"}
 }`, freePort(t), freePort(t)))
 	c, ctx, vni := api.NewClient(r.socket), t.Context(), frame.VNI(10)
-	flood := api.Change{Op: api.Append, VNI: 10, MAC: "00:00:00:00:00:00", Dst: "127.0.0.9"}
-	entry := api.Change{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
+	flood := api.FDBChange{Op: api.Append, VNI: 10, MAC: "00:00:00:00:00:00", Dst: "127.0.0.9"}
+	entry := api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
 	neigh := api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.4", MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
 	route := api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", VNI: &vni, MAC: "02:00:00:00:00:04", Dst: "127.0.0.9"}
-	must(t, c.Change(ctx, flood))
-	must(t, c.Change(ctx, entry))
+	must(t, c.ChangeFDB(ctx, flood))
+	must(t, c.ChangeFDB(ctx, entry))
 	must(t, c.ChangeRoute(ctx, route))
 	segment, _, err := c.Part(ctx, api.Part{List: "segments", Name: "10"})
 	must(t, err)
@@ -89,7 +89,7 @@ func TestChangeWithSecondTunnel(t *testing.T) {
 	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, []byte(both), nil); err != nil {
 		t.Fatalf("%v\n%s", err, both)
 	}
-	if err := c.Change(ctx, flood); err == nil || !strings.Contains(err.Error(), "already in the flood list") {
+	if err := c.ChangeFDB(ctx, flood); err == nil || !strings.Contains(err.Error(), "already in the flood list") {
 		t.Errorf("flood list: %v", err)
 	}
 	if route.Op = api.Append; c.ChangeRoute(ctx, route) == nil {
@@ -101,7 +101,7 @@ func TestChangeWithSecondTunnel(t *testing.T) {
 	neigh = api.NeighbourChange{Op: api.Del, VNI: 10, IP: neigh.IP}
 	must(t, c.ChangeNeighbour(ctx, neigh))
 	flood.Op, route.Op, entry.Op = api.Del, api.Del, api.Del
-	for what, err := range map[string]error{"flood list": c.Change(ctx, flood), "route": c.ChangeRoute(ctx, route), "entry": c.Change(ctx, entry)} {
+	for what, err := range map[string]error{"flood list": c.ChangeFDB(ctx, flood), "route": c.ChangeRoute(ctx, route), "entry": c.ChangeFDB(ctx, entry)} {
 		if err != nil {
 			t.Errorf("del, %s: %v", what, err)
 		}

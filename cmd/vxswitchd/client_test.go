@@ -32,14 +32,14 @@ func TestClient(t *testing.T) {
 	if len(segments) != 1 || segments[0].VNI != vni || len(segments[0].Members) != 1 || segments[0].Members[0].Port != tunnels[0].Name {
 		t.Errorf("%+v", segments)
 	}
-	must(t, c.Change(ctx, api.Change{Op: api.Add, VNI: vni, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"}))
+	must(t, c.ChangeFDB(ctx, api.FDBChange{Op: api.Add, VNI: vni, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"}))
 	entries, err := c.FDB(ctx, api.Query{"vni": fmt.Sprint(vni)})
 	must(t, err)
 	if !slices.ContainsFunc(entries, func(e api.FDBEntry) bool { return e.MAC == "02:00:00:00:00:0a" && e.Proto == "vxsctl" }) {
 		t.Errorf("%+v", entries)
 	}
 	var refused *api.Error
-	if err := c.Change(ctx, api.Change{Op: api.Add, VNI: 4_000, MAC: "02:00:00:00:00:09", Dst: "10.0.0.9"}); !errors.As(err, &refused) || refused.Status != 404 {
+	if err := c.ChangeFDB(ctx, api.FDBChange{Op: api.Add, VNI: 4_000, MAC: "02:00:00:00:00:09", Dst: "10.0.0.9"}); !errors.As(err, &refused) || refused.Status != 404 {
 		t.Errorf("%v", err)
 	}
 	for name, f := range map[string]func() error{
@@ -62,7 +62,7 @@ func TestClient(t *testing.T) {
 	defer cancel()
 	go func() { // the stream has begun at some time in between
 		for i := 0; watching.Err() == nil; i++ {
-			c.Change(watching, api.Change{Op: api.Append, VNI: vni, MAC: "00:00:00:00:00:00", Dst: fmt.Sprintf("127.0.1.%d", i)})
+			c.ChangeFDB(watching, api.FDBChange{Op: api.Append, VNI: vni, MAC: "00:00:00:00:00:00", Dst: fmt.Sprintf("127.0.1.%d", i)})
 		}
 	}()
 	for e, err := range c.Monitor(watching) {

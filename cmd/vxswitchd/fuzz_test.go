@@ -102,7 +102,7 @@ func FuzzRequest(f *testing.F) {
 		if path != "/v1/fdb" {
 			return
 		}
-		c, err := decodeChange[api.Change]([]byte(body))
+		c, err := decodeChange[api.FDBChange]([]byte(body))
 		must(t, err)
 		var es []api.FDBEntry
 		must(t, json.NewDecoder(strings.NewReader(after)).Decode(&es)) // the first of the tables

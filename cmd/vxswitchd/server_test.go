@@ -246,7 +246,7 @@ func TestChanges(t *testing.T) {
 		if mac != zero {
 			mac = "02:00:00:00:00:" + mac
 		}
-		body, _ := json.Marshal(api.Change{Op: c.op, MAC: mac, Dst: c.dst, Dev: c.dev, VNI: frame.VNI(c.vni)})
+		body, _ := json.Marshal(api.FDBChange{Op: c.op, MAC: mac, Dst: c.dst, Dev: c.dev, VNI: frame.VNI(c.vni)})
 		status, text := r.ask("POST", "/v1/fdb", string(body))
 		var e api.Error
 		json.Unmarshal([]byte(text), &e)
