@@ -57,6 +57,16 @@ func (n *Node) Policies() map[string]*policy.Policy {
 	return m
 }
 
+// Segments returns the VSIs of the segments in the order of their VNIs. The switch has others: those of BFD inside tunnels.
+func (n *Node) Segments() (list []*vswitch.VSI) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		list = append(list, n.segments[vni].vsi)
+	}
+	return list
+}
+
 // Interfaces returns the gateway's interfaces in the order of their VNIs.
 func (n *Node) Interfaces() (list []*l3.Interface) {
 	n.mu.Lock()

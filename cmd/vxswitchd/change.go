@@ -72,17 +72,20 @@ func parseHost(s string, check func(netip.Addr) error) (netip.Addr, error) {
 	return a, nil
 }
 
-// vsi returns a segment.
-func (s *server) vsi(vni frame.VNI) (*vswitch.VSI, error) {
+// segment returns a segment to change.
+func (s *server) segment(vni frame.VNI) (*vswitch.VSI, error) {
 	if vni > frame.MaxVNI {
 		return nil, wrong(http.StatusBadRequest, "vni %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
-	for _, v := range segments(s.n) {
-		if v.VNI() == vni {
-			return v, nil
-		}
+	return vsiOf(s.n.Segments(), vni)
+}
+
+func vsiOf(list []*vswitch.VSI, vni frame.VNI) (*vswitch.VSI, error) {
+	i := slices.IndexFunc(list, func(v *vswitch.VSI) bool { return v.VNI() == vni })
+	if i < 0 {
+		return nil, wrong(http.StatusNotFound, "vni %d: no such segment", vni)
 	}
-	return nil, wrong(http.StatusNotFound, "vni %d: no such segment", vni)
+	return list[i], nil
 }
 
 // tunnelFor returns the tunnel of a segment to a peer: the one with a name, or the only one with the family of the address.

@@ -65,8 +65,8 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 		if err != nil {
 			return refused(err)
 		}
-		s.fdb.Lock()
-		defer s.fdb.Unlock()
+		s.changing.Lock()
+		defer s.changing.Unlock()
 		old := s.n.Config()
 		if want := r.Header.Get("If-Match"); want != "" && want != "*" && want != tag(effective(old)) {
 			return wrong(http.StatusPreconditionFailed, "the configuration has changed since it was read: read it again")

@@ -155,7 +155,7 @@ func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {
 func tallied(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
 	return func(yield func(api.Segment) bool) {
 		tunnels := n.Tunnels()
-		for _, v := range segments(n) {
+		for _, v := range n.Segments() {
 			if !only(v.VNI()) {
 				continue
 			}

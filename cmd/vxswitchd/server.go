@@ -54,8 +54,8 @@ type server struct {
 
 	captures *gate
 
-	fdb     sync.Mutex // one change at a time
-	tracing atomic.Bool
+	changing sync.Mutex // one change at a time
+	tracing  atomic.Bool
 }
 
 func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
@@ -234,8 +234,8 @@ func (s *server) change(r *http.Request, f func() error) error {
 
 // alone makes a change that begins with what others have left.
 func (s *server) alone(f func() error) error {
-	s.fdb.Lock()
-	defer s.fdb.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	return f()
 }
 

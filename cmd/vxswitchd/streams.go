@@ -84,18 +84,14 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 	return cfg, err
 }
 
-// vni parses the VNI of a segment.
+// vni parses the VNI of a segment, or of BFD inside a tunnel.
 func (s *server) vni(text string) (frame.VNI, error) {
 	n, err := strconv.ParseUint(text, 10, 24)
 	if err != nil {
 		return 0, wrong(http.StatusBadRequest, "vni %q: must be 0 to %d", text, frame.MaxVNI)
 	}
-	for _, v := range s.n.Switch().VSIs() {
-		if v.VNI() == frame.VNI(n) {
-			return v.VNI(), nil
-		}
-	}
-	return 0, wrong(http.StatusNotFound, "vni %d: no such segment", n)
+	_, err = vsiOf(s.n.Switch().VSIs(), frame.VNI(n))
+	return frame.VNI(n), err
 }
 
 // dest returns a port or tunnel by name, or a peer by address.

@@ -13,9 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/control"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
@@ -211,20 +209,9 @@ func hop(sw *vswitch.Switch, vsis map[frame.VNI]*vswitch.VSI, h l3.NextHop, down
 	return text
 }
 
-// segments returns the VSIs of segments: not those that tunnels have for BFD.
-func segments(n *node.Node) []*vswitch.VSI {
-	own := map[frame.VNI]bool{}
-	for _, t := range n.Config().Tunnels {
-		if t.BFD != nil && t.Type != encap.TypeIPIP {
-			own[cmp.Or(t.BFD.VNI, vxlan.VNI)] = true
-		}
-	}
-	return slices.DeleteFunc(n.Switch().VSIs(), func(v *vswitch.VSI) bool { return own[v.VNI()] })
-}
-
 func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	floods := []api.Flood{}
-	for _, v := range segments(s.n) {
+	for _, v := range s.n.Segments() {
 		for a, peers := range floodsOf(v) {
 			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}, Members: []api.FloodMember{}}
 			for _, p := range peers {
