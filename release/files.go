@@ -58,7 +58,7 @@ func (b *built) files(source string) (list []file, err error) {
 		name := "configs/" + strings.TrimPrefix(src, configs)
 		add(src, name, docFolder+name)
 	})
-	pages := func(src, base string) {
+	walk("cmd/vxsctl/completion", func(src, base string) {
 		switch ext := path.Ext(base); ext {
 		case ".bash":
 			add(src, "completion/"+base, "/usr/share/bash-completion/completions/"+strings.TrimSuffix(base, ext))
@@ -67,9 +67,7 @@ func (b *built) files(source string) (list []file, err error) {
 		case ".fish":
 			add(src, "completion/"+base, "/usr/share/fish/vendor_completions.d/"+base)
 		}
-	}
-	walk("cmd", pages)
-	walk("docs", pages)
+	})
 	if err != nil {
 		return nil, err
 	}
