@@ -1,14 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// groff has nothing to say of the pages, and they have every word of the help and every key of the schema.
+// groff has nothing to say of the pages, and they have the words of the help in their order, each flag in the synopsis, and every
+// key of the schema with what it is.
 func TestManuals(t *testing.T) {
 	pages, err := manuals("..")
 	must(t, err)
@@ -19,28 +23,40 @@ func TestManuals(t *testing.T) {
 		if out := format(t, page, "-ww", "-z"); out != "" {
 			t.Errorf("%s: %s\n%s", name, out, page)
 		}
-		shown := " " + strings.Join(strings.Fields(format(t, page, "-P-cbou")), " ") + " "
+		shown := strings.Fields(format(t, page, "-P-cbou"))
 		var want []string
 		if program, ok := strings.CutSuffix(name, ".8"); ok {
 			help, err := exec.Command("go", "run", "-C", "../cmd", "./"+program, "-h").Output()
 			must(t, err)
-			want = strings.Fields(string(help))
+			usage, rest, _ := strings.Cut(string(help), "\n")
+			want = strings.Fields(strings.Replace(usage, "Usage:", "SYNOPSIS", 1) + " DESCRIPTION " + regexp.MustCompile(`(?m)^([A-Z][^:\n]*):( |$)`).ReplaceAllString(rest, "$1$2"))
+			for _, m := range regexp.MustCompile(`(?m)^  (-\w+)( [A-Z]+)?  `).FindAllStringSubmatch(rest, -1) {
+				if flag := regexp.MustCompile(`[ \[]` + m[1] + m[2] + `(\]| |$)`); !flag.MatchString(usage) {
+					t.Errorf("%s: no %s%s in %q", name, m[1], m[2], usage)
+				}
+			}
 		} else {
-			schema, err := os.ReadFile("../cmd/vxswitchd/schema.json")
+			text, err := os.ReadFile("../cmd/vxswitchd/schema.json")
 			must(t, err)
-			for _, m := range regexp.MustCompile(`"([a-z]\w+)": \{`).FindAllStringSubmatch(string(schema), -1) {
-				if m[1] != "properties" && m[1] != "items" && m[1] != "additionalProperties" && !strings.Contains(string(schema), `"$ref": "#/$defs/`+m[1]+`"`) {
-					want = append(want, m[1]+":")
+			var file schema
+			must(t, json.Unmarshal(text, &file))
+			objects := slices.SortedFunc(maps.Values(file.Defs), func(a, b *schema) int { return strings.Compare(a.Title, b.Title) })
+			for _, o := range append([]*schema{&file}, objects...) {
+				for _, k := range slices.Sorted(maps.Keys(o.Properties)) {
+					p := o.Properties[k]
+					want = append(want, strings.Fields(k+": "+p.kind(file.Defs)+" "+p.Description)...)
 				}
 			}
 		}
-		for _, word := range want {
-			if word = strings.TrimSuffix(word, ":"); !strings.Contains(strings.ToLower(shown), strings.ToLower(word)) && word != "Usage" {
-				t.Errorf("%s has no %q", name, word)
+		want = append(want, "SEE", "ALSO")
+		n, at := len(want), 0
+		for _, word := range shown {
+			if at < n && word == want[at] {
+				at++
 			}
 		}
-		if len(want) < 40 || !strings.Contains(shown, "SEE ALSO") {
-			t.Errorf("%s: %d words, %s", name, len(want), shown)
+		if at < n || n < 40 {
+			t.Errorf("%s: not %q of %d words, in %s", name, want[at:min(at+10, n)], n, shown)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package main
 
-const help = `Usage: vxsctl [-socket PATH] [-json] COMMAND
+const help = `Usage: vxsctl [-socket PATH] [-json] COMMAND | -version
 
 Show and change a running node.
 

@@ -30,7 +30,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-const usage = `Usage: vxswitchd -config FILE [-check] [-metrics ADDR]
+const usage = `Usage: vxswitchd -config FILE [-check] [-metrics ADDR] | -schema | -version
 
 Run a VTEP node from a JSON file.
 
