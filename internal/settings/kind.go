@@ -17,25 +17,32 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// named is what is written for types that read their values themselves, other than enums: what
-// is explained before all tables, or examples.
-var named = map[reflect.Type]string{
-	reflect.TypeFor[netip.Addr]():         "IP",
-	reflect.TypeFor[netip.Prefix]():       "prefix",
-	reflect.TypeFor[time.Duration]():      "duration",
-	reflect.TypeFor[frame.MAC]():          "MAC",
-	reflect.TypeFor[underlay.PortRange](): "`\"49152-65535\"`",
-	reflect.TypeFor[policy.PortRange]():   "`\"80\"`, `\"8000-8100\"`",
-	reflect.TypeFor[policy.ICMPType]():    "`\"3\"`, `\"3/4\"`",
-	reflect.TypeFor[vswitch.Class]():      "list of `\"broadcast\"`, `\"multicast\"`, `\"unknown\"`",
-	reflect.TypeFor[vtep.Value]():         "number, `\"inherit\"`, `\"none\"`",
-	reflect.TypeFor[vtep.Reserved]():      "`\"rfc\"`, `\"strict\"`, mask such as `\"0x0400000000000000\"`",
+// A form is how values are written: in words, what is explained before all tables, or examples; and as a schema, which accepts all
+// that the type reads. Where empty text stands for a key that is not there, it accepts that.
+type form struct {
+	text   string
+	schema schema
+}
+
+// forms has those of types that read their values themselves, other than enums.
+var forms = map[reflect.Type]form{
+	reflect.TypeFor[netip.Addr]():         {"IP", text(`^([0-9A-Fa-f:.]+(%.+)?)?$`)},
+	reflect.TypeFor[netip.Prefix]():       {"prefix", text(`^([0-9A-Fa-f:.]+/[0-9]{1,3})?$`)},
+	reflect.TypeFor[time.Duration]():      {"duration", text(`^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`)},
+	reflect.TypeFor[frame.MAC]():          {"MAC", text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}$`)},
+	reflect.TypeFor[underlay.PortRange](): {"`\"49152-65535\"`", text(`^[0-9]{1,5}-[0-9]{1,5}$`)},
+	reflect.TypeFor[policy.PortRange]():   {"`\"80\"`, `\"8000-8100\"`", text(`^[0-9]+(-[0-9]+)?$`)},
+	reflect.TypeFor[policy.ICMPType]():    {"`\"3\"`, `\"3/4\"`", text(`^[0-9]+(/[0-9]+)?$`)},
+	reflect.TypeFor[vswitch.Class](): {"list of `\"broadcast\"`, `\"multicast\"`, `\"unknown\"`",
+		schema{"type": "array", "items": schema{"enum": []string{"broadcast", "multicast", "unknown"}}}},
+	reflect.TypeFor[vtep.Value]():    {"number, `\"inherit\"`, `\"none\"`", nil}, // as its field says
+	reflect.TypeFor[vtep.Reserved](): {"`\"rfc\"`, `\"strict\"`, mask such as `\"0x0400000000000000\"`", text(`^rfc$|^strict$|^[0-9]`)},
 }
 
 // kind returns what is written for a value of a type; plural is "s" for several.
 func (w *writer) kind(t reflect.Type, plural string) string {
 	words := wordsOf(t)
-	switch text := named[t]; {
+	switch text := forms[t].text; {
 	case strings.HasPrefix(text, "prefix"):
 		return text + strings.Replace(plural, "s", "es", 1)
 	case strings.HasSuffix(text, "`"):
@@ -82,7 +89,9 @@ func (w *writer) kindOf(f reflect.StructField, about string) string {
 }
 
 // isObject reports whether a value has keys.
-func isObject(t reflect.Type) bool { return t.Kind() == reflect.Struct && named[t] == "" && !reads(t) }
+func isObject(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && forms[t].text == "" && !reads(t)
+}
 
 // reads reports whether a type reads its values itself.
 func reads(t reflect.Type) bool {

@@ -63,7 +63,8 @@ func TestWords(t *testing.T) {
 func TestExamples(t *testing.T) {
 	code := regexp.MustCompile("`([^`]+)`")
 	n := 0
-	for x, text := range named {
+	for x, form := range forms {
+		text := form.text
 		if text == "duration" || !strings.Contains(text, "`") {
 			continue
 		}
@@ -78,7 +79,8 @@ func TestExamples(t *testing.T) {
 			n++
 		}
 	}
-	for x, text := range named {
+	for x, form := range forms {
+		text := form.text
 		if text == "duration" || strings.Contains(text, "`") {
 			continue
 		}

@@ -3,17 +3,12 @@ package main
 import (
 	"encoding/json"
 	"math"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/setting/conf"
-	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -22,20 +17,6 @@ type schema map[string]any
 
 // text is the schema of strings that match a pattern.
 func text(pattern string) schema { return schema{"type": "string", "pattern": pattern} }
-
-// shaped has the schemas of the types in named. They accept all that the types read. Where empty text stands for a key that is
-// not there, they accept that.
-var shaped = map[reflect.Type]schema{
-	reflect.TypeFor[netip.Addr]():         text(`^([0-9A-Fa-f:.]+(%.+)?)?$`),
-	reflect.TypeFor[netip.Prefix]():       text(`^([0-9A-Fa-f:.]+/[0-9]{1,3})?$`),
-	reflect.TypeFor[time.Duration]():      text(`^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`),
-	reflect.TypeFor[frame.MAC]():          text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}$`),
-	reflect.TypeFor[underlay.PortRange](): text(`^[0-9]{1,5}-[0-9]{1,5}$`),
-	reflect.TypeFor[policy.PortRange]():   text(`^[0-9]+(-[0-9]+)?$`),
-	reflect.TypeFor[policy.ICMPType]():    text(`^[0-9]+(/[0-9]+)?$`),
-	reflect.TypeFor[vswitch.Class]():      {"type": "array", "items": schema{"enum": []string{"broadcast", "multicast", "unknown"}}},
-	reflect.TypeFor[vtep.Reserved]():      text(`^rfc$|^strict$|^[0-9]`),
-}
 
 // schemaOf returns the JSON schema of a file, of the repository at root.
 func schemaOf(root string) ([]byte, error) {
@@ -89,7 +70,7 @@ func (w *writer) object(t reflect.Type) schema {
 
 // value returns the schema of a value.
 func (w *writer) value(t reflect.Type) schema {
-	if s := shaped[t]; s != nil {
+	if s := forms[t].schema; s != nil {
 		return s
 	}
 	if words := wordsOf(t); len(words) > 0 {
