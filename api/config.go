@@ -11,7 +11,7 @@ import (
 // A Difference is one difference between two configurations with defaults.
 type Difference struct {
 	Op   string          `json:"op"`   // add, del or change
-	Path string          `json:"path"` // such as segments[100].members[tap0].isolated
+	Path string          `json:"path"` // such as segments[vni 100].members[tap0].isolated
 	Old  json.RawMessage `json:"old,omitempty"`
 	New  json.RawMessage `json:"new,omitempty"`
 }

@@ -73,7 +73,7 @@ func (c *Config) Without(list, name string) (*Config, error) {
 	}
 	err = x.Check()
 	if errs, ok := errorsOf(err); ok {
-		return nil, x.inUse(list+"["+name+"]", name, errs)
+		return nil, x.inUse(p.path(name), name, errs)
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (c *Config) inUse(path, name string, errs setting.Errors) error {
 	return in
 }
 
-// named returns a path with the name of the element of a list, or the VNI of a segment, in place of its number.
+// named returns a path with the name of the element of a list in place of its number.
 func (c *Config) named(path string) string {
 	key, rest, _ := strings.Cut(path, "[")
 	number, rest, ok := strings.Cut(rest, "]")
@@ -106,7 +106,7 @@ func (c *Config) named(path string) string {
 	if !ok || err != nil || wrong != nil {
 		return path
 	}
-	return key + "[" + p.name(i) + "]" + rest
+	return p.path(p.name(i)) + rest
 }
 
 func errorsOf(err error) (setting.Errors, bool) {
@@ -121,6 +121,14 @@ type part struct {
 	del func(name string) bool
 
 	name func(i int) string
+}
+
+// path returns the path of an element by its name, for texts: a number alone is an index there.
+func (p *part) path(name string) string {
+	if p.key == "segments" {
+		name = "vni " + name
+	}
+	return p.key + "[" + name + "]"
 }
 
 func (c *Config) lists() []part {

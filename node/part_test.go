@@ -46,7 +46,7 @@ func TestParts(t *testing.T) {
 		t.Error(err)
 	}
 	for _, x := range []struct{ list, name, want string }{
-		{"ports", "a", `ports[a]: is in use: segments[10].members[0].port`}, {"tunnels", "vx", `tunnels[vx]: is in use: segments[10].tunnel`}, {"ports", "z", `there is no "z"`},
+		{"ports", "a", `ports[a]: is in use: segments[vni 10].members[0].port`}, {"tunnels", "vx", `tunnels[vx]: is in use: segments[vni 10].tunnel`}, {"ports", "z", `there is no "z"`},
 	} {
 		if _, err := c.Without(x.list, x.name); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", x.name, err, x.want)

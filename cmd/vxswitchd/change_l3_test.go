@@ -261,7 +261,7 @@ func TestDeletePortInUse(t *testing.T) {
 		t.Errorf("%+v %v", next, err)
 	}
 	_, err = deletePort(c, api.PortChange{Op: "del", Name: "tun0"})
-	if want := "ports[tun0]: is in use: segments[20].gateway.mac: required"; err == nil || err.Error() != want {
+	if want := "ports[tun0]: is in use: segments[vni 20].gateway.mac: required"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -23,7 +23,7 @@ func TestConfigWords(t *testing.T) {
 	next := strings.NewReplacer("SOCKET", r.socket, `{"vni": 20}`, `{"vni": 20, "ageing": "60s"}`).Replace(text)
 	file := filepath.Join(t.TempDir(), "next.json")
 	must(t, os.WriteFile(file, []byte(next), 0o600))
-	want := "~ segments[20].ageing: \"5m0s\" -> \"1m0s\"\n"
+	want := "~ segments[vni 20].ageing: \"5m0s\" -> \"1m0s\"\n"
 	for _, words := range [][]string{{"diff", file}, {"diff", "-"}, {"apply", "-"}} {
 		if out, err := ctl(next, words...); err != nil || out != want {
 			t.Errorf("%q: %v %q, want %q", words, err, out, want)

@@ -43,7 +43,7 @@ func TestPutConfig(t *testing.T) {
 	for _, d := range done.Differences {
 		paths = append(paths, d.Op+" "+d.Path)
 	}
-	want := []string{"change policies[p].rules[web].action", "change segments[10].flood", "change segments[10].gateway.mac", "del segments[20]", "add segments[30]"}
+	want := []string{"change policies[p].rules[web].action", "change segments[vni 10].flood", "change segments[vni 10].gateway.mac", "del segments[vni 20]", "add segments[vni 30]"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("%q, want %q", paths, want)
 	}
@@ -229,7 +229,7 @@ func TestDifferences(t *testing.T) {
 			`[{"op":"del","path":"l[x].v","old":1},{"op":"del","path":"l[y]","old":{"name":"y"}},{"op":"add","path":"l[z]","new":{"name":"z"}}]`},
 		{`{"l": [{"vni": 1}, {"vni": 2}]}`, `{"l": [{"vni": 2}, {"vni": 1}]}`, `[{"op":"change","path":"l (order)","old":[1,2],"new":[2,1]}]`},
 		{`{"l": [{"vni": 16777215}]}`, `{"l": [{"vni": 1000000}]}`,
-			`[{"op":"del","path":"l[16777215]","old":{"vni":16777215}},{"op":"add","path":"l[1000000]","new":{"vni":1000000}}]`},
+			`[{"op":"del","path":"l[vni 16777215]","old":{"vni":16777215}},{"op":"add","path":"l[vni 1000000]","new":{"vni":1000000}}]`},
 		{`{"l": [1, 2]}`, `{"l": [1]}`, `[{"op":"change","path":"l","old":[1,2],"new":[1]}]`},
 		{`{"l": [{"x": 1}]}`, `{"l": [{"x": 2}]}`, `[{"op":"change","path":"l","old":[{"x":1}],"new":[{"x":2}]}]`},
 		{`{"l": [{"name": "x"}, {"name": "x"}]}`, `{"l": []}`, `[{"op":"change","path":"l","old":[{"name":"x"},{"name":"x"}],"new":[]}]`},

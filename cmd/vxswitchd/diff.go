@@ -96,20 +96,28 @@ func (d *differ) elements(path string, old, next []any) bool {
 		if _, ok := is[k]; ok {
 			stays = append(stays, k)
 		}
-		d.value(fmt.Sprintf("%s[%v]", path, k), x, is[k])
+		d.value(path+element(key, k), x, is[k])
 	}
 	for _, x := range next {
 		k := x.(map[string]any)[key]
 		if _, ok := was[k]; ok {
 			order = append(order, k)
 		} else {
-			d.value(fmt.Sprintf("%s[%v]", path, k), nil, x)
+			d.value(path+element(key, k), nil, x)
 		}
 	}
 	if !reflect.DeepEqual(stays, order) {
 		d.add("change", path+" (order)", stays, order)
 	}
 	return true
+}
+
+// element calls an element by its key. A number has the name of the key, since it is no index.
+func element(key string, k any) string {
+	if _, ok := k.(json.Number); ok {
+		return fmt.Sprintf("[%s %v]", key, k)
+	}
+	return fmt.Sprintf("[%v]", k)
 }
 
 // distinct reports whether all elements of a list have different values of a key.

@@ -34,15 +34,15 @@ func TestPart(t *testing.T) {
 	}{
 		{"add", func(o *api.SetOptions) (api.ConfigChange, error) {
 			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", /* as 10 */ }`), o)
-		}, "add segments[30]"},
+		}, "add segments[vni 30]"},
 		{"replace", func(o *api.SetOptions) (api.ConfigChange, error) {
 			return c.SetPart(ctx, segment, []byte(`{"vni": 30, "tunnel": "vx", "ageing": "60s"}`), o)
-		}, "change segments[30].ageing"},
+		}, "change segments[vni 30].ageing"},
 		{"name", func(o *api.SetOptions) (api.ConfigChange, error) {
 			return c.SetPart(ctx, added, []byte(`{"name": "a/b c"}`), o)
 		}, "add policies[a/b c]"},
 		{"delete name", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, added, o) }, "del policies[a/b c]"},
-		{"delete", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, o) }, "del segments[30]"},
+		{"delete", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, o) }, "del segments[vni 30]"},
 	} {
 		dry, err := x.do(&api.SetOptions{DryRun: true})
 		must(t, err)
@@ -133,10 +133,10 @@ func TestPartRefused(t *testing.T) {
 		{"GET", "colours/red", ``, 404, `must be one of tunnels, ports, policies, segments, vrfs`},
 		{"GET", "segments/11", ``, 404, `segments: there is no \"11\"`},
 		{"DELETE", "segments/11", ``, 404, `segments: there is no \"11\"`},
-		{"DELETE", "tunnels/vx", ``, 422, `config: tunnels[vx]: is in use: segments[10].tunnel`},
-		{"DELETE", "vrfs/red", ``, 422, `config: vrfs[red]: is in use: segments[10].gateway.vrf`},
-		{"DELETE", "policies/p", ``, 422, `config: policies[p]: is in use: segments[10].policy`},
-		{"DELETE", "segments/10", ``, 422, `config: segments[10]: is in use: vrfs[red].routes[0].via[0].segment`},
+		{"DELETE", "tunnels/vx", ``, 422, `config: tunnels[vx]: is in use: segments[vni 10].tunnel`},
+		{"DELETE", "vrfs/red", ``, 422, `config: vrfs[red]: is in use: segments[vni 10].gateway.vrf`},
+		{"DELETE", "policies/p", ``, 422, `config: policies[p]: is in use: segments[vni 10].policy`},
+		{"DELETE", "segments/10", ``, 422, `config: segments[vni 10]: is in use: vrfs[red].routes[0].via[0].segment`},
 		{"PUT", "segments/ten", `{"vni": 10}`, 422, `must be a VNI, 0 to 16777215`},
 		{"PUT", "segments/16777216", `{"vni": 10}`, 422, `must be a VNI, 0 to 16777215`},
 		{"PUT", "ports/nope0", `{"name": "nope0", "type": "packet"}`, 422, "nope0"},
