@@ -64,12 +64,15 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Open sends a request and returns the body of the answer. body is sent as JSON, or as it is if it is a []byte; nil = none.
 func (c *Client) Open(ctx context.Context, method, path string, query Query, body any) (io.ReadCloser, error) {
-	answer, _, err := c.open(ctx, method, path, query, body, "")
-	return answer, err
+	answer, err := c.open(ctx, method, path, query, body, "")
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }
 
-// open is Open for the configuration with a tag, if there is one. It returns the header of the answer, too.
-func (c *Client) open(ctx context.Context, method, path string, query Query, body any, tag string) (io.ReadCloser, http.Header, error) {
+// open is Open for the configuration with a tag, if there is one.
+func (c *Client) open(ctx context.Context, method, path string, query Query, body any, tag string) (*http.Response, error) {
 	target := "http://node" + undotted(path)
 	if len(query) > 0 {
 		q := url.Values{}
@@ -82,12 +85,12 @@ func (c *Client) open(ctx context.Context, method, path string, query Query, bod
 	if !ok && body != nil {
 		var err error
 		if text, err = json.Marshal(body); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if tag != "" {
 		req.Header.Set("If-Match", tag)
@@ -98,20 +101,20 @@ func (c *Client) open(ctx context.Context, method, path string, query Query, bod
 	resp, err := c.http.Do(req)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, nil, noNode{c.socket, err}
+		return nil, noNode{c.socket, err}
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF):
-		return nil, nil, hungUp{c.socket, err}
+		return nil, hungUp{c.socket, err}
 	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
+		return nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
 	case resp.StatusCode == http.StatusOK:
-		return resp.Body, resp.Header, nil
+		return resp, nil
 	}
 	defer resp.Body.Close()
 	e := &Error{Status: resp.StatusCode}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxError)).Decode(e); err != nil || e.Text == "" {
-		return nil, nil, fmt.Errorf("%s: status %s: is this the socket of a node?", c.socket, resp.Status)
+		return nil, fmt.Errorf("%s: status %s: is this the socket of a node?", c.socket, resp.Status)
 	}
-	return nil, nil, e
+	return nil, e
 }
 
 // undotted escapes the names in a path that a server would take for this folder or the one above.
@@ -151,17 +154,17 @@ func (c *Client) Do(ctx context.Context, method, path string, query Query, body 
 	return text, err
 }
 
-// whole is Do with a tag, as open is Open with one.
-func (c *Client) whole(ctx context.Context, method, path string, query Query, body any, tag string) ([]byte, http.Header, error) {
+// whole is Do with the tags of what is sent and answered.
+func (c *Client) whole(ctx context.Context, method, path string, query Query, body any, tag string) ([]byte, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, header, err := c.open(ctx, method, path, query, body, tag)
+	answer, err := c.open(ctx, method, path, query, body, tag)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
-	defer answer.Close()
-	text, err := c.readAll(answer, maxAnswer)
-	return text, header, err
+	defer answer.Body.Close()
+	text, err := c.readAll(answer.Body, maxAnswer)
+	return text, answer.Header.Get("ETag"), err
 }
 
 func (c *Client) readAll(body io.Reader, limit int64) ([]byte, error) {

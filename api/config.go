@@ -30,7 +30,7 @@ type SetOptions struct {
 
 // Config returns the configuration with defaults, as a file, and its tag.
 func (c *Client) Config(ctx context.Context) (config []byte, tag string, err error) {
-	return c.read(ctx, "/v1/config")
+	return c.whole(ctx, http.MethodGet, "/v1/config", nil, nil, "")
 }
 
 // SetConfig applies a configuration, which has the form of a file, under traffic. It stays until the node reads its file again.
@@ -55,7 +55,7 @@ func (p Part) Path() string {
 
 // Part returns an element with defaults, and the tag of the whole configuration.
 func (c *Client) Part(ctx context.Context, p Part) (text []byte, tag string, err error) {
-	return c.read(ctx, p.Path())
+	return c.whole(ctx, http.MethodGet, p.Path(), nil, nil, "")
 }
 
 // SetPart adds an element, which has the form of a file, or replaces that with the name, as SetConfig does.
@@ -66,12 +66,6 @@ func (c *Client) SetPart(ctx context.Context, p Part, text []byte, o *SetOptions
 // DeletePart deletes an element that no other refers to.
 func (c *Client) DeletePart(ctx context.Context, p Part, o *SetOptions) (ConfigChange, error) {
 	return c.set(ctx, http.MethodDelete, p.Path(), nil, o)
-}
-
-// read returns a configuration and its tag.
-func (c *Client) read(ctx context.Context, path string) (text []byte, tag string, err error) {
-	text, header, err := c.whole(ctx, http.MethodGet, path, nil, nil, "")
-	return text, header.Get("ETag"), err
 }
 
 // set changes the configuration.

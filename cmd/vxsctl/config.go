@@ -19,7 +19,7 @@ const maxConfig = 32 << 20
 
 // config shows the configuration or an element of it, or compares, replaces or deletes it.
 func (s *session) config(ctx context.Context, w *words) error {
-	verb, method, q := w.verb("show", "apply", "diff", "del"), http.MethodPut, api.Query{}
+	verb, method, q := w.verb("show", "apply", "diff", "del"), http.MethodGet, api.Query{}
 	path, err := w.part()
 	if err != nil {
 		return err
@@ -36,25 +36,22 @@ func (s *session) config(ctx context.Context, w *words) error {
 	var name string
 	var text []byte
 	switch verb {
-	case "apply", "diff":
-		if name, text, err = s.file(ctx, w, verb); err != nil {
-			return err
-		}
-		if verb == "diff" {
-			q["dry-run"] = "true"
-		}
+	case "diff":
+		q["dry-run"] = "true"
+		fallthrough
+	case "apply":
+		method = http.MethodPut
+		name, text, err = s.file(ctx, w, verb)
 	case "del":
 		if method = http.MethodDelete; whole {
 			return w.wrong("del: requires LIST NAME, such as ports tap0")
 		}
 		fallthrough
 	default:
-		if _, err := w.keys(); err != nil {
-			return err
-		}
-		if verb != "del" {
-			method = http.MethodGet
-		}
+		_, err = w.keys()
+	}
+	if err != nil {
+		return err
 	}
 	answer, err := s.Do(ctx, method, path, q, text)
 	if refused := (*api.Error)(nil); name != "" && errors.As(err, &refused) {
@@ -65,11 +62,7 @@ func (s *session) config(ctx context.Context, w *words) error {
 	if err != nil {
 		return err
 	}
-	if method == http.MethodGet {
-		_, err = s.out.Write(answer)
-		return err
-	}
-	if s.json {
+	if method == http.MethodGet || s.json {
 		_, err = s.out.Write(answer)
 		return err
 	}

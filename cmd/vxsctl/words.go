@@ -165,7 +165,7 @@ type value struct {
 	offer func(*offers)     // offers those that there are
 }
 
-// values has those of keys, and of keys after an object or an operation, where they differ.
+// values has those of keys, and of keys of an operation or an object, where they differ.
 var values = map[string]value{
 	"vni":       {"0 to 16777215", number(0, uint64(frame.MaxVNI)), names("segments")},
 	"dev":       {"the name of a port", nil, names("ports")},
@@ -196,10 +196,8 @@ var values = map[string]value{
 
 // value returns what may follow a key.
 func (w *words) value(key string) value {
-	for _, k := range []string{w.name + " " + key, w.op + " " + key} {
-		if v, ok := values[k]; ok {
-			return v
-		}
+	if v, ok := values[cmp.Or(w.op, w.name)+" "+key]; ok {
+		return v
 	}
 	return values[key]
 }

@@ -32,15 +32,12 @@ func (s *server) postFDB(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.change(r, func() error {
+	return s.change(w, r, fmt.Sprintf("%s %v vni %d", c.op, c.mac, c.vsi.VNI()), func() error {
 		if c.mac.IsZero() {
 			return s.changeFlood(c)
 		}
 		return s.changeMAC(c)
-	}); err != nil {
-		return err
-	}
-	return reply(w, api.Done{Done: fmt.Sprintf("%s %v vni %d", c.op, c.mac, c.vsi.VNI())})
+	})
 }
 
 func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change, err error) {

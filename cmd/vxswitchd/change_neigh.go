@@ -22,10 +22,7 @@ func (s *server) postNeigh(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.change(r, func() error { return s.changeNeighbour(x.Op, row) }); err != nil {
-		return err
-	}
-	return reply(w, api.Done{Done: fmt.Sprintf("%s %v vni %d", x.Op, row.IP, row.VNI)})
+	return s.change(w, r, fmt.Sprintf("%s %v vni %d", x.Op, row.IP, row.VNI), func() error { return s.changeNeighbour(x.Op, row) })
 }
 
 // neighbourRow returns the row of a change. It has no place if the change has none.

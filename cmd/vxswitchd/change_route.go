@@ -26,10 +26,7 @@ func (s *server) postRoute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.change(r, func() error { return s.changeRoute(x.Op, row, hasHop(x)) }); err != nil {
-		return err
-	}
-	return reply(w, api.Done{Done: fmt.Sprintf("%s %v vrf %s", x.Op, row.Prefix, row.VRF)})
+	return s.change(w, r, fmt.Sprintf("%s %v vrf %s", x.Op, row.Prefix, row.VRF), func() error { return s.changeRoute(x.Op, row, hasHop(x)) })
 }
 
 // hasHop reports whether a change has a next hop, or says that there is none.

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -144,21 +145,17 @@ func configured(cfg *node.Config) (names []string) {
 }
 
 func (s *server) getVNI(w http.ResponseWriter, r *http.Request) error {
-	q := query(r)
-	only, err := s.only(q)
+	vsis, err := s.only(query(r), s.n.Segments())
 	if err != nil {
 		return err
 	}
-	return list(w, tallied(s.n, only))
+	return list(w, tallied(s.n, vsis))
 }
 
-func tallied(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Segment] {
+func tallied(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Segment] {
 	return func(yield func(api.Segment) bool) {
 		tunnels := n.Tunnels()
-		for _, v := range n.Segments() {
-			if !only(v.VNI()) {
-				continue
-			}
+		for _, v := range vsis {
 			st := v.Stats()
 			x := api.Segment{VNI: st.VNI, Rx: st.Rx, Tx: st.Tx, Flood: st.Flood, Drops: byReason(&st.Drops), Members: []api.SegmentMember{}}
 			for _, a := range st.Attachments {
@@ -247,8 +244,8 @@ func stats(n *node.Node) api.Stats {
 		add(byReason(&p.RxDrops))
 		add(byReason(&p.TxDrops))
 	}
-	st.FDB = slices.AppendSeq(st.FDB, entries(n, all, ""))
-	st.Neigh = slices.AppendSeq(st.Neigh, neighbours(n, all))
+	st.FDB = slices.AppendSeq(st.FDB, entries(n, n.Switch().VSIs(), ""))
+	st.Neigh = slices.AppendSeq(st.Neigh, neighbours(n, n.Switch().VSIs()))
 	return st
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -35,17 +36,12 @@ func effective(cfg *node.Config) []byte {
 	for _, p := range objects(tree, "policies") {
 		defaults(p, "default", policy.Allow, "maxFlows", policy.DefaultMaxFlows)
 	}
-	for _, s := range objects(tree, "segments") {
+	for i, s := range objects(tree, "segments") {
 		dropEmpty(s, "members", "flood", "fdb")
 		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "refuse", false, "flaps", fdb.DefaultFlaps, "innerVLAN", "discard")
 		if n, ok := s["neighbours"].(map[string]any); ok {
-			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
-			limit := arp.DefaultLimit
-			if x, ok := n["limit"].(json.Number); ok {
-				n, _ := x.Int64()
-				limit = int(n)
-			}
-			defaults(n, "perDest", (limit+1)/2)
+			limit := cmp.Or(cfg.Segments[i].Neighbours.Limit, arp.DefaultLimit)
+			defaults(n, "mode", arp.Off.String(), "limit", limit, "perDest", (limit+1)/2)
 		}
 		if g, ok := s["gateway"].(map[string]any); ok {
 			bfdDefaults(g)

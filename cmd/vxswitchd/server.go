@@ -227,9 +227,12 @@ func (s *server) streaming(f answer) http.Handler {
 	})
 }
 
-// change makes one change at a time.
-func (s *server) change(r *http.Request, f func() error) error {
-	return s.turn(r, func() error { return s.alone(f) })
+// change makes one change at a time, and says what was done.
+func (s *server) change(w http.ResponseWriter, r *http.Request, done string, f func() error) error {
+	if err := s.turn(r, func() error { return s.alone(f) }); err != nil {
+		return err
+	}
+	return reply(w, api.Done{Done: done})
 }
 
 // alone makes a change that begins with what others have left.

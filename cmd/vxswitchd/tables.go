@@ -45,37 +45,32 @@ func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
 
 func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 	q := query(r)
-	only, err := s.only(q)
+	vsis, err := s.only(q, s.n.Switch().VSIs())
 	if err != nil {
 		return err
 	}
 	if dev, ok := q["dev"]; ok && !slices.ContainsFunc(s.n.Switch().Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
 		return wrong(http.StatusNotFound, "dev %q: no such port or tunnel", dev)
 	}
-	return list(w, entries(s.n, only, q["dev"]))
+	return list(w, entries(s.n, vsis, q["dev"]))
 }
 
-// only returns a filter for the VNI of a query.
-func (s *server) only(q map[string]string) (func(frame.VNI) bool, error) {
-	v, ok := q["vni"]
+// only returns the VSIs of a list that a query is about: one, or without a VNI all.
+func (s *server) only(q api.Query, list []*vswitch.VSI) ([]*vswitch.VSI, error) {
+	text, ok := q["vni"]
 	if !ok {
-		return all, nil
+		return list, nil
 	}
-	vni, err := s.vni(v)
-	return func(x frame.VNI) bool { return x == vni }, err
+	vni, err := s.vni(text)
+	return slices.DeleteFunc(list, func(v *vswitch.VSI) bool { return v.VNI() != vni }), err
 }
-
-func all(frame.VNI) bool { return true }
 
 // entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port or tunnel.
-func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.FDBEntry] {
+func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntry] {
 	return func(yield func(api.FDBEntry) bool) {
 		sw := n.Switch()
 		now := sw.Tick()
-		for _, v := range sw.VSIs() {
-			if !only(v.VNI()) {
-				continue
-			}
+		for _, v := range vsis {
 			vlans := map[uint16]uint32{}
 			for _, a := range v.Attachments() {
 				if _, tunnel := a.Port().(*vtep.VTEP); !tunnel {
@@ -121,19 +116,19 @@ func flags(e fdb.Entry) (list []string) {
 
 func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
 	q := query(r)
-	only, err := s.only(q)
+	vsis, err := s.only(q, s.n.Switch().VSIs())
 	if err != nil {
 		return err
 	}
-	return list(w, neighbours(s.n, only))
+	return list(w, neighbours(s.n, vsis))
 }
 
-func neighbours(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Neighbour] {
+func neighbours(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Neighbour] {
 	return func(yield func(api.Neighbour) bool) {
 		now := n.Switch().Tick()
-		for _, v := range n.Switch().VSIs() {
+		for _, v := range vsis {
 			r := n.Neighbours(v.VNI())
-			if r == nil || !only(v.VNI()) {
+			if r == nil {
 				continue
 			}
 			for e := range r.Table().All() {
@@ -297,13 +292,10 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
-	if err := s.change(r, func() error {
+	return s.change(w, r, "reloaded", func() error {
 		if err := s.reload(); err != nil {
 			return failure{http.StatusUnprocessableEntity, err}
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	return reply(w, api.Done{Done: "reloaded"})
+	})
 }

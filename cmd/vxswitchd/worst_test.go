@@ -24,8 +24,8 @@ func TestWorstRequests(t *testing.T) {
 					time.Sleep(20 * time.Millisecond)
 					return nil
 				}),
-				"change": s.plain(func(_ http.ResponseWriter, r *http.Request) error {
-					return s.change(r, func() error { return nil }) // no time: under its lock the clock would stand still
+				"change": s.plain(func(w http.ResponseWriter, r *http.Request) error {
+					return s.change(w, r, "", func() error { return nil }) // no time: under its lock the clock would stand still
 				}),
 				"stream": s.streaming(func(w http.ResponseWriter, r *http.Request) error {
 					w.WriteHeader(http.StatusOK)
