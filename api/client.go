@@ -62,16 +62,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Open sends a request and returns the body of the answer. body is sent as JSON, or as it is if it is a []byte; nil = none.
-func (c *Client) Open(ctx context.Context, method, path string, query Query, body any) (io.ReadCloser, error) {
-	answer, err := c.open(ctx, method, path, query, body, "")
-	if err != nil {
-		return nil, err
-	}
-	return answer.Body, nil
-}
-
-// open is Open for the configuration with a tag, if there is one.
+// open sends a request and returns the answer. tag is that of the configuration which it changes, if that matters.
 func (c *Client) open(ctx context.Context, method, path string, query Query, body any, tag string) (*http.Response, error) {
 	target := "http://node" + undotted(path)
 	if len(query) > 0 {
@@ -148,7 +139,7 @@ func (e hungUp) Error() string {
 }
 func (e hungUp) Unwrap() error { return e.err }
 
-// Do sends a request and returns the answer, whole.
+// Do sends a request and returns the answer, whole. body is sent as JSON, or as it is if it is a []byte; nil = none.
 func (c *Client) Do(ctx context.Context, method, path string, query Query, body any) ([]byte, error) {
 	text, _, err := c.whole(ctx, method, path, query, body, "")
 	return text, err
@@ -182,13 +173,13 @@ func (c *Client) readAll(body io.Reader, limit int64) ([]byte, error) {
 // the stream. A line is valid until the next.
 func (c *Client) Lines(ctx context.Context, path string, query Query) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		body, err := c.Open(ctx, http.MethodGet, path, query, nil)
+		answer, err := c.open(ctx, http.MethodGet, path, query, nil, "")
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer body.Close()
-		lines := bufio.NewScanner(body)
+		defer answer.Body.Close()
+		lines := bufio.NewScanner(answer.Body)
 		lines.Buffer(nil, maxLine)
 		lines.Split(wholeLines)
 		for lines.Scan() {

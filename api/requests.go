@@ -88,9 +88,7 @@ func (c *Client) Floods(ctx context.Context) ([]Flood, error) {
 }
 
 // BFD returns the sessions of BFD.
-func (c *Client) BFD(ctx context.Context) ([]BFD, error) {
-	return ask[[]BFD](ctx, c, "/v1/bfd", nil)
-}
+func (c *Client) BFD(ctx context.Context) ([]BFD, error) { return ask[[]BFD](ctx, c, "/v1/bfd", nil) }
 
 // Waiting returns the rows of control planes that wait, and those that were refused last, of one "proto".
 func (c *Client) Waiting(ctx context.Context, q Query) ([]Row, error) {
@@ -113,9 +111,7 @@ func (c *Client) Stats(ctx context.Context) (Stats, error) {
 }
 
 // Reload makes the node read its file again.
-func (c *Client) Reload(ctx context.Context) error {
-	return c.post(ctx, "/v1/reload", nil)
-}
+func (c *Client) Reload(ctx context.Context) error { return c.post(ctx, "/v1/reload", nil) }
 
 // Monitor returns events until ctx is done.
 func (c *Client) Monitor(ctx context.Context) iter.Seq2[Event, error] {
@@ -149,11 +145,11 @@ func (c *Capture) End() error {
 func (c *Client) Capture(ctx context.Context, q Query) (*Capture, error) {
 	var x Capture
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { x.conn = i.Conn }})
-	var err error
-	x.ReadCloser, err = c.Open(ctx, http.MethodGet, "/v1/capture", q, nil)
+	answer, err := c.open(ctx, http.MethodGet, "/v1/capture", q, nil, "")
 	if err != nil {
 		return nil, err
 	}
+	x.ReadCloser = answer.Body
 	return &x, nil
 }
 
