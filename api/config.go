@@ -71,9 +71,9 @@ func (c *Client) DeletePart(ctx context.Context, p Part, o *SetOptions) (ConfigC
 // set changes the configuration.
 func (c *Client) set(ctx context.Context, method, path string, body any, o *SetOptions) (x ConfigChange, err error) {
 	o = cmp.Or(o, &SetOptions{})
-	var q Query
+	q := Query{}
 	if o.DryRun {
-		q = Query{"dry-run": "true"}
+		q["dry-run"] = "true"
 	}
 	text, _, err := c.whole(ctx, method, path, q, body, o.Tag)
 	if err != nil {

@@ -11,18 +11,9 @@ import (
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
-// PartLists are the lists of a [Config] that [Config.With] and [Config.Without] change, as keys of a file. Their elements go by
-// name, segments by VNI.
-var PartLists = func() (names []string) {
-	for _, p := range new(Config).lists() {
-		names = append(names, p.key)
-	}
-	return names
-}()
-
-// With returns the configuration with another element of a list, in JSON with comments as in a file: in the place of that with
-// the name, or at the end. Errors are [setting.Errors], as of [Parse]: those in the element have its positions and keys, those
-// elsewhere the keys of the configuration and no position.
+// With returns the configuration with another element of a list, a key of a file, in JSON with comments as in a file: in the place
+// of that with the name, of a segment its VNI, or at the end. Errors are [setting.Errors], as of [Parse]: those in the element have
+// its positions and keys, those elsewhere the keys of the configuration and no position.
 func (c *Config) With(list, name string, text []byte) (*Config, error) {
 	x := *c
 	p, err := x.part(list)
@@ -131,6 +122,7 @@ func (p *part) path(name string) string {
 	return p.key + "[" + name + "]"
 }
 
+// lists returns those that With and Without change.
 func (c *Config) lists() []part {
 	return []part{
 		partOf("tunnels", &c.Tunnels, "name", func(x *Tunnel) string { return x.Name }),
@@ -142,12 +134,13 @@ func (c *Config) lists() []part {
 }
 
 func (c *Config) part(list string) (part, error) {
+	var keys []string
 	for _, p := range c.lists() {
-		if p.key == list {
+		if keys = append(keys, p.key); p.key == list {
 			return p, nil
 		}
 	}
-	return part{}, fmt.Errorf("node: %q: must be one of %s", list, strings.Join(PartLists, ", "))
+	return part{}, fmt.Errorf("node: %q: must be one of %s", list, strings.Join(keys, ", "))
 }
 
 // partOf returns the part of a list whose elements have a name. Its functions replace the list, and leave the old one as it is.

@@ -30,6 +30,9 @@ const (
 // farewell is how long the node may take to end a capture.
 const farewell = 5 * time.Second
 
+// places are where packets are captured, if not everywhere.
+var places = []string{"port", "tunnel", "vni"}
+
 // capture writes packets to a file, or to standard output, until ctx is done or there are enough.
 func (s *session) capture(ctx context.Context, w *words) error {
 	q, file, err := w.captured()
@@ -104,7 +107,6 @@ func (w *words) captured() (q api.Query, file string, err error) {
 	flags := map[string]string{"-w": "", "-c": "count", "-s": "snaplen"}
 	for args := w.rest; len(args) > 0; args = args[1:] {
 		a := args[0]
-		places := []string{"port", "tunnel", "vni"}
 		placed := slices.ContainsFunc(places, func(p string) bool { return q[p] != "" })
 		key, flag := flags[a]
 		switch {
@@ -151,20 +153,20 @@ func (w *words) captured() (q api.Query, file string, err error) {
 
 // offerCapture offers what may come next: a filter is the user's.
 func (w *words) offerCapture() {
-	before := w.rest[:len(w.rest)-1]
-	if n := len(before); n > 0 && slices.Contains([]string{"port", "tunnel", "vni", "-w", "-c", "-s"}, before[n-1]) {
+	before, flags := w.rest[:len(w.rest)-1], []string{"-w", "-c", "-s"}
+	if n := len(before); n > 0 && slices.Contains(append(flags, places...), before[n-1]) {
 		w.to.value(w.value(before[n-1]))
 		return
 	}
-	w.to.add("-w", "-c", "-s")
+	w.to.add(flags...)
 	if len(before) == 0 {
-		w.to.add("port", "tunnel", "vni")
+		w.to.add(places...)
 	}
 }
 
 // place says where packets are captured.
 func place(q api.Query) string {
-	for _, k := range []string{"port", "tunnel", "vni"} {
+	for _, k := range places {
 		if v, ok := q[k]; ok {
 			return "on " + k + " " + v
 		}

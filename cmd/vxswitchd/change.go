@@ -72,15 +72,11 @@ func parseHost(s string, check func(netip.Addr) error) (netip.Addr, error) {
 	return a, nil
 }
 
-// segment returns a segment to change.
-func (s *server) segment(vni frame.VNI) (*vswitch.VSI, error) {
+// vsiOf returns the VSI with a VNI.
+func vsiOf(list []*vswitch.VSI, vni frame.VNI) (*vswitch.VSI, error) {
 	if vni > frame.MaxVNI {
 		return nil, wrong(http.StatusBadRequest, "vni %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
-	return vsiOf(s.n.Segments(), vni)
-}
-
-func vsiOf(list []*vswitch.VSI, vni frame.VNI) (*vswitch.VSI, error) {
 	i := slices.IndexFunc(list, func(v *vswitch.VSI) bool { return v.VNI() == vni })
 	if i < 0 {
 		return nil, wrong(http.StatusNotFound, "vni %d: no such segment", vni)

@@ -75,7 +75,7 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 	case !c.mac.IsZero() && x.Op == api.Append:
 		return bad("append: requires 00:00:00:00:00:00, the flood list; use add or replace for one host")
 	}
-	if c.vsi, err = s.segment(x.VNI); err != nil {
+	if c.vsi, err = vsiOf(s.n.Segments(), x.VNI); err != nil {
 		return c, err
 	}
 	if c.tunnel, err = tunnelFor(c.vsi, c.dst, x.Tunnel); err == nil && x.Op != api.Del {

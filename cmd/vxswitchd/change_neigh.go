@@ -41,7 +41,7 @@ func (s *server) neighbourRow(x api.NeighbourChange) (row control.MAC, err error
 		if x.MAC != "" || x.Dst != "" || x.Dev != "" || x.Tunnel != "" || x.Router {
 			return bad("del: takes only vni and ip")
 		}
-		_, err = s.segment(x.VNI)
+		_, err = vsiOf(s.n.Segments(), x.VNI)
 		return row, err
 	}
 	if row.MAC, err = frame.ParseMAC(x.MAC); err != nil || row.MAC.IsGroup() || row.MAC.IsZero() {
@@ -62,7 +62,7 @@ func (s *server) neighbourRow(x api.NeighbourChange) (row control.MAC, err error
 	case x.Router && row.IP.Is4():
 		return bad("router: requires an IPv6 address")
 	}
-	v, err := s.segment(x.VNI)
+	v, err := vsiOf(s.n.Segments(), x.VNI)
 	if err != nil {
 		return row, err
 	}
@@ -99,7 +99,7 @@ func (s *server) changeNeighbour(op string, row control.MAC) error {
 		responder.Table().Delete(row.IP)
 		return nil
 	}
-	v, err := s.segment(row.VNI)
+	v, err := vsiOf(s.n.Segments(), row.VNI)
 	if err == nil {
 		err = s.checkPlace(v, row.VTEP.Addr(), row.Tunnel, row.Port)
 	}

@@ -82,7 +82,7 @@ func (s *server) routeRow(x api.RouteChange) (row control.Prefix, err error) {
 		row.Via.VNI, err = s.onLink(row.VRF, row.Via.IP)
 		return row, err
 	}
-	v, err := s.segment(*x.VNI)
+	v, err := vsiOf(s.n.Segments(), *x.VNI)
 	if err != nil {
 		return row, err
 	}
@@ -194,7 +194,7 @@ func (s *server) changeRoute(op string, row control.Prefix, hop bool) error {
 		if len(macs) > 0 && (macs[0].VTEP != at.VTEP || macs[0].Tunnel != at.Tunnel) {
 			return wrong(http.StatusConflict, "%v is elsewhere in vni %d%s: move it with fdb replace", at.MAC, at.VNI, placeOf(macs[0]))
 		}
-		if v, err := s.segment(at.VNI); err == nil {
+		if v, err := vsiOf(s.n.Segments(), at.VNI); err == nil {
 			if e, there := v.FDB().Get(at.MAC); there && e.Origin == fdb.OriginStatic && !s.at(&change{dst: at.VTEP.Addr()}, e) {
 				return wrong(http.StatusConflict, "%v is elsewhere in vni %d: the file has an entry of it", at.MAC, at.VNI)
 			}

@@ -43,11 +43,10 @@ type edit func(old *node.Config) (*node.Config, error)
 
 // setConfig applies the edit that read makes of the body of a request, or with "dry-run" only compares.
 func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(text []byte) (edit, error)) error {
-	q := query(r)
-	if v, ok := q["dry-run"]; ok && v != "" && v != "true" {
+	v, dry := query(r)["dry-run"]
+	if dry && v != "" && v != "true" {
 		return wrong(http.StatusBadRequest, "dry-run %q: must be true", v)
 	}
-	_, dry := q["dry-run"]
 	if r.ContentLength > maxFile {
 		if r.Header.Get("Expect") == "" && r.ContentLength <= maxDiscard {
 			discard(w, r.Body)

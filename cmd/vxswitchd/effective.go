@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
@@ -23,7 +24,7 @@ import (
 func effective(cfg *node.Config) []byte {
 	text, _ := json.Marshal(cfg)
 	tree, _ := treeOf(text) // of what was written: cannot fail
-	dropEmpty(tree, node.PartLists...)
+	dropEmpty(tree, api.Lists...)
 	for _, t := range objects(tree, "tunnels") {
 		tunnelDefaults(t)
 	}

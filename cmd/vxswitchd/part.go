@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -52,8 +53,8 @@ func (s *server) deletePart(w http.ResponseWriter, r *http.Request) error {
 }
 
 func checkList(list string) error {
-	if !slices.Contains(node.PartLists, list) {
-		return wrong(http.StatusNotFound, "%q: must be one of %s", list, strings.Join(node.PartLists, ", "))
+	if !slices.Contains(api.Lists, list) {
+		return wrong(http.StatusNotFound, "%q: must be one of %s", list, strings.Join(api.Lists, ", "))
 	}
 	return nil
 }

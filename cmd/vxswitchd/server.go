@@ -66,15 +66,14 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 	mux := http.NewServeMux()
 	handlers := s.handlers()
 	for _, x := range api.Requests {
-		pattern := x.Method + " " + x.Path
-		limited := s.plain
+		pattern, limited := x.Method+" "+x.Path, s.plain
 		switch {
 		case x.Stream:
 			limited = s.streaming
 		case x.Method == http.MethodGet:
 			limited = s.table
 		}
-		mux.Handle(pattern, limited(handlers[pattern]))
+		mux.Handle(pattern, limited(checked(x, handlers[pattern])))
 	}
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
 		var methods, paths []string
@@ -166,7 +165,7 @@ func (s *server) plain(f answer) http.Handler {
 		err := s.rate.wait(r.Context())
 		if err != nil { // the client has disconnected
 			err = wrong(http.StatusServiceUnavailable, "cancelled while waiting: %w", err)
-		} else if err = checkQuery(r); err == nil {
+		} else {
 			err = f(w, r)
 		}
 		if err != nil {
@@ -274,29 +273,26 @@ func reply(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// checkQuery refuses parameters that a request has not.
-func checkQuery(r *http.Request) error {
-	i := slices.IndexFunc(api.Requests, func(x api.Request) bool { return x.Method+" "+x.Path == r.Pattern })
-	if i < 0 {
-		return nil
-	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil { // URL.Query would leave out what is wrong
-		return wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
-	}
-	allowed := api.Requests[i].Params
-	for k, v := range q {
-		switch {
-		case slices.Contains(allowed, k) && len(v) > 1:
-			return wrong(http.StatusBadRequest, "%s: %s: duplicate parameter", r.URL.Path, k)
-		case slices.Contains(allowed, k):
-		case len(allowed) == 0:
-			return wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
-		default:
-			return wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
+// checked refuses a query that cannot be read, and parameters that a request has not.
+func checked(x api.Request, f answer) answer {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		q, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil { // URL.Query would leave out what is wrong
+			return wrong(http.StatusBadRequest, "%s: query: %w", r.URL.Path, err)
 		}
+		for k, v := range q {
+			switch {
+			case slices.Contains(x.Params, k) && len(v) > 1:
+				return wrong(http.StatusBadRequest, "%s: %s: duplicate parameter", r.URL.Path, k)
+			case slices.Contains(x.Params, k):
+			case len(x.Params) == 0:
+				return wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
+			default:
+				return wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(x.Params, ", "))
+			}
+		}
+		return f(w, r)
 	}
-	return nil
 }
 
 // query returns the parameters of a request.
