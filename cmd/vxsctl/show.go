@@ -71,6 +71,9 @@ func row(cells ...any) []string {
 	return list
 }
 
+// vlanOf returns a VLAN ID, "" for untagged.
+func vlanOf(id uint32) string { return strings.TrimPrefix(fmt.Sprint(id), "0") }
+
 func age(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) + "s" }
 
 func fdbTable(text []byte) ([][]string, error) {
@@ -79,11 +82,7 @@ func fdbTable(text []byte) ([][]string, error) {
 		if e.Origin != "learned" {
 			old = "-"
 		}
-		vlan := ""
-		if e.VLAN != 0 {
-			vlan = fmt.Sprint(e.VLAN)
-		}
-		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, vlan, e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
+		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, vlanOf(e.VLAN), e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
 	})
 }
 
@@ -163,11 +162,7 @@ func vniTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "VNI PORT VLAN RX RX-BYTES TX TX-BYTES FLOODED DROPS", func(s api.Segment) [][]string {
 		rows := [][]string{row(s.VNI, "", "", s.Rx.Frames, s.Rx.Bytes, s.Tx.Frames, s.Tx.Bytes, s.Flood.Broadcast+s.Flood.Multicast+s.Flood.Unknown, sum(s.Drops))}
 		for _, m := range s.Members {
-			vlan := ""
-			if m.VLAN != 0 {
-				vlan = fmt.Sprint(m.VLAN)
-			}
-			rows = append(rows, row(s.VNI, m.Port, vlan, m.Rx.Frames, m.Rx.Bytes, m.Tx.Frames, m.Tx.Bytes, "", ""))
+			rows = append(rows, row(s.VNI, m.Port, vlanOf(m.VLAN), m.Rx.Frames, m.Rx.Bytes, m.Tx.Frames, m.Tx.Bytes, "", ""))
 		}
 		return rows
 	})

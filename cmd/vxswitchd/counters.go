@@ -90,8 +90,7 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	cfg := s.n.Config()
 	types := map[string]string{}
 	for _, c := range cfg.Ports {
-		text, _ := c.Type.MarshalText()
-		types[c.Name] = string(text)
+		types[c.Name] = c.Type.String()
 	}
 	for _, c := range cfg.Tunnels {
 		types[c.Name] = encap.Type(c.Type).String()

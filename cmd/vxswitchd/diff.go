@@ -66,15 +66,11 @@ func (d *differ) object(path string, old, next map[string]any) {
 	if path != "" {
 		path += "."
 	}
-	for _, k := range sortedKeys(old, next) {
+	all := maps.Clone(old)
+	maps.Copy(all, next)
+	for _, k := range slices.Sorted(maps.Keys(all)) {
 		d.value(path+k, old[k], next[k])
 	}
-}
-
-func sortedKeys(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
 }
 
 // elements compares lists whose elements have a key. It returns false if they have none.
