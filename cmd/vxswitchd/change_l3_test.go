@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
 )
 
 // A step is a change, and what is in its error.
@@ -106,7 +107,14 @@ func TestReplaceSnooped(t *testing.T) {
 	n, err := node.New(&node.Options{Owners: []string{owner}})
 	must(t, err)
 	defer n.Close()
-	must(t, n.Apply(&node.Config{Segments: []node.Segment{{VNI: 10, Neighbours: &node.Neighbours{}}}}))
+	router := frame.MAC{2, 0, 0, 0, 0xff, 0x10}
+	must(t, n.Apply(&node.Config{
+		VRFs:     []node.VRF{{Name: "red"}},
+		Segments: []node.Segment{{VNI: 10, Neighbours: &node.Neighbours{}, Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: router}}}},
+	}))
+	segment, err := n.Segment(10, nil)
+	must(t, err)
+	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
 	s := newServer(n, nil, nil)
 	defer s.close()
 	table, ip := n.Neighbours(10).Table(), netip.MustParseAddr("10.0.10.7")
@@ -114,10 +122,15 @@ func TestReplaceSnooped(t *testing.T) {
 		t.Fatal(o)
 	}
 	was, _ := table.Lookup(ip)
-	w := httptest.NewRecorder()
-	s.http.Handler.ServeHTTP(w, httptest.NewRequest("POST", "/v1/neigh", strings.NewReader(`{"op":"replace","vni":10,"ip":"10.0.10.7","mac":"02:00:00:00:00:08","dev":"tap9"}`)))
-	if is, ok := table.Lookup(ip); w.Code != 404 || !ok || is.MAC != was.MAC || is.Origin != was.Origin || is.From != was.From || is.Seen != was.Seen {
-		t.Errorf("%d %s: %+v %v, want %+v", w.Code, w.Body, is, ok, was)
+	for _, x := range []struct {
+		body   string
+		status int
+	}{{`"mac":"02:00:00:00:00:08","dev":"tap9"`, 404}, {`"mac":"02:00:00:00:ff:10","dev":"here"`, 409}} { // that of the gateway
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, httptest.NewRequest("POST", "/v1/neigh", strings.NewReader(`{"op":"replace","vni":10,"ip":"10.0.10.7",`+x.body+`}`)))
+		if is, ok := table.Lookup(ip); w.Code != x.status || !ok || is.MAC != was.MAC || is.Origin != was.Origin || is.From != was.From || is.Seen != was.Seen {
+			t.Errorf("%d %s: %+v %v, want %+v", w.Code, w.Body, is, ok, was)
+		}
 	}
 }
 
