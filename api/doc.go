@@ -6,6 +6,7 @@
 //	GET  /v1/vtep, /v1/port, /v1/flood         [VTEP ...], [Port ...], [Flood ...]
 //	GET  /v1/vni?vni=                          [Segment ...]
 //	GET  /v1/bfd                               [BFD ...]
+//	GET  /v1/flows                             Flows
 //	GET  /v1/waiting?proto=                    [Row ...]
 //	GET  /v1/policy                            [Policy ...]
 //	GET  /v1/drops                             [Drop ...]

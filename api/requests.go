@@ -30,6 +30,7 @@ var Requests = []Request{
 	{"GET", "/v1/flood", nil, nil, []Flood{}, false},
 	{"GET", "/v1/vni", []string{"vni"}, nil, []Segment{}, false},
 	{"GET", "/v1/bfd", nil, nil, []BFD{}, false},
+	{"GET", "/v1/flows", nil, nil, Flows{}, false},
 	{"GET", "/v1/waiting", []string{"proto"}, nil, []Row{}, false},
 	{"GET", "/v1/policy", nil, nil, []Policy{}, false},
 	{"GET", "/v1/drops", nil, nil, []Drop{}, false},
@@ -89,6 +90,11 @@ func (c *Client) Floods(ctx context.Context) ([]Flood, error) {
 
 // BFD returns the sessions of BFD.
 func (c *Client) BFD(ctx context.Context) ([]BFD, error) { return ask[[]BFD](ctx, c, "/v1/bfd", nil) }
+
+// Flows returns the flows that the kernel carries.
+func (c *Client) Flows(ctx context.Context) (Flows, error) {
+	return ask[Flows](ctx, c, "/v1/flows", nil)
+}
 
 // Waiting returns the rows of control planes that wait, and those that were refused last, of one "proto".
 func (c *Client) Waiting(ctx context.Context, q Query) ([]Row, error) {

@@ -191,3 +191,28 @@ type Stats struct {
 	Neigh []Neighbour `json:"neigh"`
 	Peers []Peer      `json:"peers"`
 }
+
+// Flows is what the kernel carries, and why it does not carry more; see package offload for the causes.
+type Flows struct {
+	Datapath string            `json:"datapath"`      // user or kernel
+	Why      string            `json:"why,omitempty"` // user with "datapath": "auto": why not the kernel
+	Carried  frame.Count       `json:"carried"`       // by all flows so far; a superframe is one frame
+	Added    uint64            `json:"added"`
+	Removed  uint64            `json:"removed"`
+	Renewed  uint64            `json:"renewed"` // times that a decision was asked for again, and was the same
+	Refused  map[string]uint64 `json:"refused"` // pairs of hosts that the kernel cannot carry, by cause, counted once a second
+	Misses   map[string]uint64 `json:"misses"`  // frames that the programs have left to the switch, by cause
+	Flows    []Flow            `json:"flows"`
+}
+
+// A Flow is a pair of hosts whose frames the kernel carries.
+type Flow struct {
+	VNI     frame.VNI   `json:"vni"`
+	Src     string      `json:"src"`  // MAC
+	Dst     string      `json:"dst"`  // MAC
+	From    string      `json:"from"` // name of a port, or address of a peer
+	To      string      `json:"to"`
+	Carried frame.Count `json:"carried"`
+	Age     float64     `json:"age"`  // seconds since it was put
+	Idle    float64     `json:"idle"` // seconds since the last frame
+}

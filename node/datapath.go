@@ -48,17 +48,27 @@ func (n *Node) setDatapath(d Datapath) error {
 	}
 	err := error(&setting.Error{Path: "datapath", Value: d.String(), Text: "this program has no offload (node.Options.Offload)"})
 	if o.open != nil {
-		o.on, err = o.open(n.sw)
+		var on io.Closer
+		if on, err = o.open(n.sw); err == nil {
+			o.on = on
+			return nil
+		}
 	}
-	if err == nil || d == DatapathKernel {
+	if d == DatapathKernel {
 		return err
 	}
-	o.on = nil
 	if o.why == nil || o.why.Error() != err.Error() {
 		n.log.Warn("flows stay in user space", "datapath", d, "err", err)
 	}
 	o.why = err
 	return nil
+}
+
+// Offload returns what Options.Offload has opened, nil while flows are carried in the switch.
+func (n *Node) Offload() io.Closer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.offload.on
 }
 
 // Datapath returns where decided flows are carried now, DatapathUser or DatapathKernel, and with DatapathAuto why not in the

@@ -19,7 +19,7 @@ func TestDatapath(t *testing.T) {
 	open, fails := 0, error(nil)
 	n := check.Must(New(&Options{Offload: func(sw *vswitch.Switch) (io.Closer, error) {
 		if fails != nil {
-			return nil, fails
+			return closes(nil), fails // as a typed nil of another package
 		}
 		open++
 		return closes(func() { open-- }), nil
@@ -47,7 +47,7 @@ func TestDatapath(t *testing.T) {
 			t.Errorf("%v: %v", x.set, err)
 		}
 		is, why := n.Datapath()
-		if is != x.is || (why != nil) != x.why || open != int(x.is) {
+		if is != x.is || (why != nil) != x.why || open != int(x.is) || (n.Offload() != nil) != (open == 1) {
 			t.Errorf("%v: is %v, %v; %d open", x.set, is, why, open)
 		}
 		if want := x.set; n.Config().Datapath != want && !(x.err && n.Config().Datapath == before) {

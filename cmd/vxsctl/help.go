@@ -14,6 +14,7 @@ Show:
   route [show] [vrf NAME]           routes of the gateways
   flood                             flood lists
   bfd                               sessions that probe next hops and peers
+  flows                             flows that the kernel carries, and why not others
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters

@@ -148,6 +148,7 @@ var commands = []command{
 	{name: "policy", table: policyTable},
 	{name: "flood", table: floodTable},
 	{name: "bfd", table: bfdTable},
+	{name: "flows", table: flowsTable},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
 	{name: "config", do: (*session).config},
 	{name: "stats", table: statsTable},

@@ -237,6 +237,23 @@ func bfdTable(text []byte) ([][]string, error) {
 	})
 }
 
+func flowsTable(text []byte) ([][]string, error) {
+	var f api.Flows
+	err := json.Unmarshal(text, &f)
+	rows := [][]string{row("VNI", "SRC", "DST", "FROM", "TO", "FRAMES", "BYTES", "AGE", "IDLE")}
+	for _, x := range f.Flows {
+		rows = append(rows, row(x.VNI, x.Src, x.Dst, x.From, x.To, x.Carried.Frames, x.Carried.Bytes, age(x.Age), age(x.Idle)))
+	}
+	rows = append(rows, []string{}, row("WHAT", "CAUSE", "COUNT"), row("datapath "+f.Datapath, f.Why, ""), row("frames carried", "", f.Carried.Frames))
+	for _, k := range slices.Sorted(maps.Keys(f.Refused)) {
+		rows = append(rows, row("pairs refused", k, f.Refused[k]))
+	}
+	for _, k := range slices.Sorted(maps.Keys(f.Misses)) {
+		rows = append(rows, row("frames missed", k, f.Misses[k]))
+	}
+	return rows, err
+}
+
 func waitingTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PROTO STATE SINCE ROW WHY", func(r api.Row) [][]string {
 		at := ""

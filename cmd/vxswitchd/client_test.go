@@ -47,6 +47,7 @@ func TestClient(t *testing.T) {
 		"route":   func() error { _, err := c.Routes(ctx, nil); return err },
 		"bfd":     func() error { _, err := c.BFD(ctx); return err },
 		"waiting": func() error { _, err := c.Waiting(ctx, api.Query{"proto": "vxsctl"}); return err },
+		"flows":   func() error { _, err := c.Flows(ctx); return err },
 		"policy":  func() error { _, err := c.Policies(ctx); return err },
 		"drops":   func() error { _, err := c.Drops(ctx); return err },
 		"stats":   func() error { _, err := c.Stats(ctx); return err },

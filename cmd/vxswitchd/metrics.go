@@ -57,7 +57,7 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 		return nil, fmt.Errorf("-metrics: %w", adviseMetrics(err))
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.New(metrics.OfNode(n)), collectors.NewBuildInfoCollector(),
+	registry.MustRegister(metrics.New(metrics.OfNode(n)), flowMetrics{n}, collectors.NewBuildInfoCollector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	scrape := scrapes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

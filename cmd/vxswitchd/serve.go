@@ -47,8 +47,8 @@ func (s *signals) stop() {
 func serve(ctx context.Context, file string, cfg *node.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	n, err := node.New(&node.Options{
-		Owners: []string{owner},
-		Log:    slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Owners: []string{owner}, Offload: carry,
+		Log: slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err

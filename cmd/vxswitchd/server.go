@@ -110,6 +110,7 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/flood":   s.getFlood,
 		"GET /v1/vni":     s.getVNI,
 		"GET /v1/bfd":     s.getBFD,
+		"GET /v1/flows":   s.getFlows,
 		"GET /v1/waiting": s.getWaiting,
 		"GET /v1/policy":  s.getPolicy,
 		"GET /v1/drops":   s.getDrops,

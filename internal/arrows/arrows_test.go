@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"frame"},
 
-	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
+	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
 	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
 	"release": {}, // likewise: a tool
 

@@ -28,7 +28,7 @@ policy.identity.macs policy.pool.array policy.pool.known policy.ports.page polic
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
 policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
 policy.addrRules.free policy.addrRules.literal
-port.Device.queues port.Packet.queues port/porttest.Faulty.in
+port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
@@ -52,7 +52,7 @@ bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
-control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.server.methods
+control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.PathMTU.count
