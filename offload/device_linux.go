@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"sync"
 
 	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 )
@@ -13,7 +12,6 @@ import (
 type devices struct {
 	dp   *datapath.Datapath
 	home *home
-	used *sync.Map // of routes
 	with map[need]io.Closer
 }
 
@@ -22,7 +20,6 @@ func (d *devices) attach(n need) error {
 	if n.index == 0 || d.with[n] != nil {
 		return nil
 	}
-	d.used.Store(n.index, nil)
 	var c io.Closer
 	err := d.home.do(func() (err error) {
 		if n.underlay {
@@ -42,15 +39,18 @@ func (d *devices) attach(n need) error {
 	return nil
 }
 
-// tidy detaches what is on devices that have left the network namespace.
-func (d *devices) tidy() {
+// tidy detaches what is on devices that have left the network namespace. Another device may have the number by now.
+func (d *devices) tidy(x news) {
 	maps.DeleteFunc(d.with, func(n need, c io.Closer) bool {
-		if _, err := d.home.link.LinkByIndex(n.index); err == nil {
-			return false
+		_, gone := x.gone[n.index]
+		if !gone && x.lost {
+			_, err := d.home.link.LinkByIndex(n.index)
+			gone = err != nil
 		}
-		c.Close()
-		d.used.Delete(n.index)
-		return true
+		if gone {
+			c.Close()
+		}
+		return gone
 	})
 }
 

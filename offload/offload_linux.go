@@ -101,7 +101,7 @@ func (o *Offload) open() (err error) {
 	if o.routes, err = newRoutes(o.home); err != nil {
 		return fmt.Errorf("following routes: %w", err)
 	}
-	o.devices = devices{dp: o.dp, home: o.home, used: &o.routes.used}
+	o.devices = devices{dp: o.dp, home: o.home}
 	return o.sw.SetOffload(o)
 }
 
@@ -225,14 +225,12 @@ func (o *Offload) run() {
 
 // follows follows a change of routes, addresses or devices.
 func (o *Offload) follows() {
-	devices := o.routes.devices.Swap(false)
-	if o.routes.differ() || devices {
+	x := o.routes.take()
+	if o.routes.differ() || x.changed {
 		o.dp.Bump(datapath.Global)
 		o.stir()
 	}
-	if devices {
-		o.devices.tidy()
-	}
+	o.devices.tidy(x)
 }
 
 // offer puts a pair that was hinted, and its other direction.

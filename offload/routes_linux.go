@@ -1,13 +1,16 @@
 package offload
 
 import (
+	"encoding/binary"
 	"maps"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -23,48 +26,117 @@ type way struct {
 // An exit is a device by which packets leave. The zero exit is none, or one without Ethernet.
 type exit struct{ index, mtu int }
 
-// routes remembers by which devices peers are reached, and follows changes of routes, addresses and devices.
+// routes remembers by which devices peers are reached, and follows changes of routes, rules, addresses and devices.
 type routes struct {
 	home    *home
 	known   map[way]exit
 	changed chan struct{}
-	used    sync.Map    // numbers of devices that flows use
-	devices atomic.Bool // one of these has changed
-	done    chan struct{}
+	socket  *nl.NetlinkSocket
+	closed  atomic.Bool
+
+	mu   sync.Mutex
+	used map[int]int // devices that flows use, with the MTUs that the kernel has told; 0 before
+	news news
+}
+
+// news is what has happened to devices that flows use.
+type news struct {
+	changed bool             // one of them
+	gone    map[int]struct{} // deleted, or moved to another network namespace
+	lost    bool             // perhaps more
+}
+
+// groups is what is followed.
+var groups = []uint{
+	unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
+	unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_NEXTHOP,
 }
 
 func newRoutes(h *home) (*routes, error) {
-	r := &routes{home: h, known: map[way]exit{}, changed: make(chan struct{}, 1), done: make(chan struct{})}
-	// They end with done. One that fails, as by an overflow, says so once.
-	links, changes, addrs := make(chan netlink.LinkUpdate), make(chan netlink.RouteUpdate), make(chan netlink.AddrUpdate)
-	err := netlink.LinkSubscribe(links, r.done)
-	if err == nil {
-		err = netlink.RouteSubscribe(changes, r.done)
-	}
-	if err == nil {
-		err = netlink.AddrSubscribe(addrs, r.done)
-	}
+	s, err := nl.Subscribe(unix.NETLINK_ROUTE, groups...)
 	if err != nil {
-		close(r.done)
 		return nil, err
 	}
-	go follow(r, links, func(u netlink.LinkUpdate) {
-		if _, ok := r.used.Load(int(u.Index)); ok {
-			r.devices.Store(true)
-		}
-	})
-	go follow(r, changes, func(netlink.RouteUpdate) {})
-	go follow(r, addrs, func(netlink.AddrUpdate) {})
+	r := &routes{home: h, known: map[way]exit{}, changed: make(chan struct{}, 1), socket: s, used: map[int]int{}}
+	go r.follow()
 	return r, nil
 }
 
-func follow[T any](r *routes, updates <-chan T, each func(T)) {
-	for u := range updates {
-		each(u)
+// follow tells of changes until close.
+func (r *routes) follow() {
+	for {
+		list, from, err := r.socket.Receive()
+		switch {
+		case r.closed.Load():
+			return
+		case err != nil: // there were too many at once
+			r.mu.Lock()
+			r.news.changed, r.news.lost = true, true
+			r.mu.Unlock()
+		case from.Pid != nl.PidKernel:
+			continue
+		}
+		for _, m := range list {
+			if t := m.Header.Type; t == unix.RTM_NEWLINK || t == unix.RTM_DELLINK {
+				r.link(t, m.Data)
+			}
+		}
 		r.stir()
+		if err != nil {
+			time.Sleep(calm) // also if it is another error, which may stay
+		}
 	}
-	r.devices.Store(true)
-	r.stir()
+}
+
+// link follows a device. Other changes than these do not matter to flows, and guests can cause many.
+func (r *routes) link(kind uint16, data []byte) {
+	x := nl.DeserializeIfInfomsg(data)
+	if x.Family != unix.AF_UNSPEC {
+		return // of a port of a bridge
+	}
+	index := int(x.Index)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, used := r.used[index]
+	if !used {
+		return
+	}
+	if kind == unix.RTM_DELLINK {
+		if r.news.gone == nil {
+			r.news.gone = map[int]struct{}{}
+		}
+		r.news.gone[index], r.news.changed = struct{}{}, true
+		delete(r.used, index)
+		return
+	}
+	attrs, _ := nl.ParseRouteAttr(data[x.Len():])
+	for _, a := range attrs {
+		if a.Attr.Type != unix.IFLA_MTU {
+			continue
+		}
+		if mtu := int(binary.NativeEndian.Uint32(a.Value)); mtu != was {
+			r.used[index], r.news.changed = mtu, true
+		}
+	}
+}
+
+// use has a device followed, and reports whether it was not: what is known of it may be old.
+func (r *routes) use(index int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, used := r.used[index]
+	if !used {
+		r.used[index] = 0
+	}
+	return !used
+}
+
+// take returns the news since the last call.
+func (r *routes) take() (n news) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, r.news = r.news, n
+	return n
 }
 
 func (r *routes) stir() {
@@ -74,7 +146,10 @@ func (r *routes) stir() {
 	}
 }
 
-func (r *routes) close() { close(r.done) }
+func (r *routes) close() {
+	r.closed.Store(true)
+	r.socket.Close()
+}
 
 // to returns the device by which packets leave to a peer.
 func (r *routes) to(w way) exit {
@@ -118,7 +193,7 @@ func (r *routes) find(w way) (x exit) {
 	if err != nil || len(list) == 0 || list[0].Type != unix.RTN_UNICAST {
 		return x
 	}
-	r.used.Store(list[0].LinkIndex, nil) // before it is looked at
+	r.use(list[0].LinkIndex) // before it is looked at
 	link, err := r.home.link.LinkByIndex(list[0].LinkIndex)
 	if err != nil || link.Attrs().EncapType != "ether" || link.Attrs().Flags&net.FlagLoopback != 0 {
 		return x

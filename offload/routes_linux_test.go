@@ -1,0 +1,76 @@
+package offload
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// openRoutes returns a home in a host with two ways to the other one, and its routes.
+func openRoutes(t *testing.T) (a *netns.Host, r *routes) {
+	t.Helper()
+	n := netns.New(t)
+	a = n.Host("a")
+	b := n.Host("b")
+	n.Link(a, "192.0.2.1/24", b, "192.0.2.2/24")
+	n.Link(a, "198.51.100.1/24", b, "198.51.100.2/24")
+	a.Do(func() {
+		h := check.Must(openHome())(t)
+		r = check.Must(newRoutes(h))(t)
+		t.Cleanup(func() { r.close(); h.close() })
+	})
+	return a, r
+}
+
+// TestManyChanges: changes are followed after there were more at once than the kernel keeps.
+func TestManyChanges(t *testing.T) {
+	a, r := openRoutes(t)
+	w := way{local: addr(1), peer: addr(2)}
+	was := r.to(w)
+	var text strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&text, "route add 203.0.%d.%d/32 via 192.0.2.2\n", i>>8, i&255)
+	}
+	name := filepath.Join(t.TempDir(), "routes")
+	check.OK(t, os.WriteFile(name, []byte(text.String()), 0o600))
+	a.IP("-batch", name)
+	for {
+		select {
+		case <-r.changed:
+			continue
+		default:
+		}
+		break
+	}
+	a.IP("route", "add", "192.0.2.2/32", "via", "198.51.100.2")
+	a.Until("the route is another", func() bool {
+		select {
+		case <-r.changed:
+			return r.differ() && r.to(w) != was
+		default:
+			return false
+		}
+	})
+}
+
+// TestRule: rules that select another table are followed.
+func TestRule(t *testing.T) {
+	a, r := openRoutes(t)
+	w := way{local: addr(1), peer: addr(2)}
+	was := r.to(w)
+	a.IP("route", "add", "192.0.2.2/32", "via", "198.51.100.2", "table", "7")
+	a.Until("the other table's route is told", func() bool { return len(r.changed) > 0 })
+	<-r.changed
+	r.differ()
+	a.IP("rule", "add", "to", "192.0.2.2/32", "table", "7")
+	a.Until("the rule is told", func() bool { return len(r.changed) > 0 })
+	<-r.changed
+	if !r.differ() || r.to(w) == was {
+		t.Errorf("the way is the one before: %+v", r.to(w))
+	}
+}
