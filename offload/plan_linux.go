@@ -91,7 +91,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.flow.Oif = uint32(at.index)
+	how.flow.Oif, how.flow.Max = uint32(at.index), min(how.flow.Max, uint32(f.Out.MTU(0))) // which place has read again
 	switch at.kind {
 	case port.HookTAP:
 		how.flow.How = datapath.Ingress
@@ -132,7 +132,11 @@ func (o *Offload) place(x any) (place, error) {
 	}
 	at, known := o.round.places[d]
 	if !known {
-		switch h, err := d.Hook(); {
+		h, err := d.Hook()
+		if err == nil && h.Namespace == o.home.id && o.routes.use(h.Index) {
+			h, err = d.Hook() // from now on changes are told
+		}
+		switch {
 		case err != nil:
 			at.err = errPort
 		case h.Namespace != o.home.id:

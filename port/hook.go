@@ -22,8 +22,8 @@ const (
 	HookPair                      // an end of a veth pair of [OpenVeth]: it receives what Readers return; what Writers write, the other end receives
 )
 
-// Hook returns where the frames of the device come by now. Programs that are to see those before the port does come first there
-// (tcx, BPF_F_BEFORE). It fails for a TUN, and after Close.
+// Hook returns where the frames of the device come by now, and has MTU return the present one. Programs that are to see those
+// before the port does come first there (tcx, BPF_F_BEFORE). It fails for a TUN, and after Close.
 func (d *Device) Hook() (Hook, error) {
 	switch {
 	case d.closed.Load():
@@ -46,5 +46,6 @@ func (d *Device) Hook() (Hook, error) {
 	if err != nil {
 		return Hook{}, fmt.Errorf("port: %s %q: looking for the device: %w", d.kind(), d.name, err)
 	}
+	d.update()
 	return h, nil
 }
