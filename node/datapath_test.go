@@ -10,19 +10,19 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-type closes func()
+type counted struct{ n *int }
 
-func (c closes) Close() error { c(); return nil }
+func (o *counted) Close() error { *o.n--; return nil }
 
 // TestDatapath: the offload is open as the configuration says, and auto is content without one.
 func TestDatapath(t *testing.T) {
 	open, fails := 0, error(nil)
 	n := check.Must(New(&Options{Offload: func(sw *vswitch.Switch) (io.Closer, error) {
 		if fails != nil {
-			return closes(nil), fails // as a typed nil of another package
+			return (*counted)(nil), fails // as func() (io.Closer, error) { return offload.New(sw, nil) }
 		}
 		open++
-		return closes(func() { open-- }), nil
+		return &counted{&open}, nil
 	}}))(t)
 	for _, x := range []struct {
 		set   Datapath
