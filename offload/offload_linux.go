@@ -51,7 +51,8 @@ type Offload struct {
 	shut bool         // it is
 
 	mu      sync.Mutex // guards what follows; only the goroutine changes entries
-	closed  bool
+	closing bool
+	closed  bool // nothing is carried, nor counted
 	entries map[vswitch.Pair]*entry
 	order   shares.List[*entry]
 	dying   []*entry // removed, with frames perhaps still on their way
@@ -122,23 +123,26 @@ func (o *Offload) release() (err error) {
 // Close ends the carrying of flows: from its return on, all frames go through the switch. It is idempotent.
 func (o *Offload) Close() error {
 	o.mu.Lock()
-	if o.closed {
+	if o.closing {
 		o.mu.Unlock()
 		return nil
 	}
-	o.closed = true
+	o.closing = true
 	o.mu.Unlock()
-	_ = o.sw.SetOffload(nil) // an error says that the switch is closed
 	close(o.done)
 	o.ended.Wait()
-	o.dp.Bump(datapath.Global)
+	o.dp.Bump(datapath.Global) // nobody validates any more
 	err := errors.Join(datapath.Grace(), o.devices.close())
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.collect()
+	o.closed = true
 	clear(o.entries)
 	o.dying = nil
 	o.unwatch()
+	o.mu.Unlock()
+	_ = o.sw.SetOffload(nil) // an error says that the switch is closed
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.gate.Lock()
 	defer o.gate.Unlock()
 	o.shut = true
@@ -294,13 +298,15 @@ func (o *Offload) Flows() iter.Seq[Entry] {
 func (o *Offload) Stats() (Stats, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return o.stats, nil
+	if !o.closed {
+		o.collect()
 	}
-	o.collect()
 	st := o.stats
 	st.Flows, st.HintsLost = len(o.entries), o.lost.Load()
 	st.Refused, st.Misses = maps.Clone(o.stats.Refused), map[string]uint64{}
+	if o.closed {
+		return st, nil
+	}
 	m, err := o.dp.Misses()
 	for c, n := range m.All() {
 		st.Misses[c.String()] = n

@@ -58,7 +58,10 @@ var (
 	ErrTag          = errors.New("tag")           // the attachment adds something: a group policy ID
 )
 
-// SetOffload has o carry frames, instead of the Offload before; nil ends that. There is none at first.
+// ErrOffload is returned by SetOffload if the switch has an Offload: it would not be told of changes any more.
+var ErrOffload = errors.New("there is an Offload already")
+
+// SetOffload has o carry frames, or with nil nobody, once the Offload before carries none. There is none at first.
 func (s *Switch) SetOffload(o Offload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,6 +72,9 @@ func (s *Switch) SetOffload(o Offload) error {
 		s.gens.Watch(nil)
 		s.offload.Store(nil)
 		return nil
+	}
+	if s.offload.Load() != nil {
+		return fmt.Errorf("vswitch: SetOffload: %w", ErrOffload)
 	}
 	s.offload.Store(&o)
 	s.gens.Watch(o.Changed)
