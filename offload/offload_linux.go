@@ -45,7 +45,7 @@ type Offload struct {
 	refused map[vswitch.Pair]struct{} // in this second
 	asked   map[frame.Dest]asked      // likewise, by place
 	round   round
-	vteps   map[*vtep.VTEP]struct{} // that say when they change
+	vteps   map[*vtep.VTEP]func() // that say when they change, until this is called
 
 	gate sync.RWMutex // held to write while the data path is closed
 	shut bool         // it is
@@ -75,7 +75,7 @@ func New(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 func newOffload(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 	o := &Offload{
 		sw: sw, key: mix.New(), hints: make(chan vswitch.Pair, maxHints), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, asked: map[frame.Dest]asked{}, vteps: map[*vtep.VTEP]struct{}{},
+		refused: map[vswitch.Pair]struct{}{}, entries: map[vswitch.Pair]*entry{}, asked: map[frame.Dest]asked{}, vteps: map[*vtep.VTEP]func(){},
 		stats: Stats{Refused: map[string]uint64{}},
 	}
 	if cfg != nil {
@@ -138,8 +138,8 @@ func (o *Offload) Close() error {
 	o.closed = true
 	clear(o.entries)
 	o.dying = nil
-	o.unwatch()
 	o.mu.Unlock()
+	o.unwatch()
 	_ = o.sw.SetOffload(nil) // an error says that the switch is closed
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -223,6 +223,7 @@ func (o *Offload) run() {
 			clear(o.refused)
 			clear(o.asked)
 			o.tick()
+			o.unwatch()
 		}
 	}
 }

@@ -7,15 +7,21 @@ import (
 
 // follow has a VTEP say when a Path has changed.
 func (o *Offload) follow(v *vtep.VTEP) {
-	if _, ok := o.vteps[v]; ok {
-		return
+	if o.vteps[v] == nil {
+		o.vteps[v] = v.Watch(func() { o.Changed(0, frame.MAC{}) })
 	}
-	o.vteps[v] = struct{}{}
-	v.Watch(func() { o.Changed(0, frame.MAC{}) })
 }
 
+// unwatch ends that for the VTEPs that no flow uses.
 func (o *Offload) unwatch() {
-	for v := range o.vteps {
-		v.Watch(nil)
+	used := map[*vtep.VTEP]bool{}
+	for _, e := range o.entries {
+		used[e.plan.rx], used[e.plan.tx] = true, true
+	}
+	for v, stop := range o.vteps {
+		if !used[v] {
+			stop()
+			delete(o.vteps, v)
+		}
 	}
 }

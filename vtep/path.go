@@ -3,6 +3,7 @@ package vtep
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -27,7 +28,7 @@ var (
 	ErrEncapsulation = errors.New("encapsulation") // the tunnel is not plain VXLAN
 )
 
-// Path returns how frames of the VNI tag travel to and from a peer. It holds until the function of Watch is called. The error is
+// Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called. The error is
 // ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if v.cfg.Type != encap.TypeVXLAN || v.cfg.GBP {
@@ -43,7 +44,8 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 		p.VNI = frame.VNI(tag)
 	}
 	n, ok := v.networks.Load(vniKey(tag))
-	p.Heard = h.host && ok && n.open.Load() && (v.cfg.Peers == AnyPeer || h.known.Load() && (v.cfg.Peers == ListedOnly || n.lists(h)))
+	now, _ := v.byHost.Load(h.key())
+	p.Heard = now == h && ok && n.open.Load() && (v.cfg.Peers == AnyPeer || h.known.Load() && (v.cfg.Peers == ListedOnly || n.lists(h)))
 	return p, nil
 }
 
@@ -68,18 +70,30 @@ func (h *header) config() Header {
 	return c
 }
 
-// Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. A nil f ends the calls.
-func (v *VTEP) Watch(f func()) {
-	if f == nil {
-		v.watch.Store(nil)
-		return
+// Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. Stop ends the calls.
+func (v *VTEP) Watch(f func()) (stop func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.setWatchers(append(slices.Clone(v.watchers()), &f))
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.setWatchers(slices.DeleteFunc(slices.Clone(v.watchers()), func(g *func()) bool { return g == &f }))
 	}
-	v.watch.Store(&f)
 }
 
-// changed calls the function of Watch.
+func (v *VTEP) watchers() []*func() {
+	if list := v.watch.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+func (v *VTEP) setWatchers(list []*func()) { v.watch.Store(&list) }
+
+// changed calls the functions of Watch.
 func (v *VTEP) changed() {
-	if f := v.watch.Load(); f != nil {
+	for _, f := range v.watchers() {
 		(*f)()
 	}
 }

@@ -112,9 +112,10 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 		case old < inner:
 			continue
 		}
-		h.path.Store(int32(inner))
 		h.learned = now
-		v.changed()
+		if int(h.path.Swap(int32(inner))) != inner {
+			v.changed()
+		}
 	}
 }
 

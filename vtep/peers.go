@@ -176,6 +176,7 @@ func (v *VTEP) retire(h *hop) {
 	h.retired = true
 	if h.host {
 		v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
+		v.changed()
 	}
 	v.count(h, -1)
 }

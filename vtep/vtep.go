@@ -101,7 +101,7 @@ type VTEP struct {
 	hops     hopTable
 	varied   atomic.Int32  // hops with a header or a path MTU of their own
 	gone     atomic.Uint64 // times that Retire took numbers away
-	watch    atomic.Pointer[func()]
+	watch    atomic.Pointer[[]*func()]
 
 	received perworker.Set[perworker.Table[received]] // by queue, from hops
 	sent     perworker.Set[perworker.Table[count]]    // by worker, to hops

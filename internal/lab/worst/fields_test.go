@@ -41,7 +41,7 @@ internal/filter.program.ops
 underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
-vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
+vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
 `
 
