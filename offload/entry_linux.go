@@ -186,6 +186,7 @@ func (o *Offload) bury() error {
 func (o *Offload) renew() {
 	o.round = newRound()
 	renewed := uint64(0)
+	var others []vswitch.Pair // that go another way: put together, since the first one waits for a grace period
 	for _, e := range o.entries {
 		if o.valid(e) {
 			continue
@@ -204,8 +205,11 @@ func (o *Offload) renew() {
 		o.remove(e)
 		o.mu.Unlock()
 		if err == nil {
-			_, _ = o.add(f.Pair) // another way: if there is no room, a hint will come
+			others = append(others, f.Pair)
 		}
+	}
+	for _, p := range others {
+		_, _ = o.add(p) // if there is no room, a hint will come
 	}
 	o.mu.Lock()
 	o.stats.Renewed += renewed
