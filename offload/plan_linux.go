@@ -235,7 +235,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	}
 	how.flow.How, how.flow.Oif, how.flow.Outer = datapath.Neigh, uint32(dev.index), x
 	// A longer frame is for user space, which tells its sender: the device may have another MTU than when the tunnel was opened.
-	how.flow.Max = min(how.flow.Max, uint32(max(dev.mtu-encap.TypeVXLAN.Outer(p.Peer.Addr().Is6()), 0)))
+	how.flow.Max = min(how.flow.Max, uint32(p.MTU), uint32(max(dev.mtu-encap.TypeVXLAN.Outer(p.Peer.Addr().Is6()), 0)))
 	return nil
 }
 
