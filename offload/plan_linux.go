@@ -189,6 +189,9 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	}
 	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src}
 	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
+	if s.Device != "" {
+		how.flow.Outer.Iif = uint32(dev.index) // or the device of a VRF's that the way goes by
+	}
 	how.needs[0] = need{index: dev.index, underlay: true}
 	return nil
 }

@@ -75,6 +75,8 @@ type Outer struct {
 	ECN      ECN        // of packets that are sent; those received follow RFC 6040, section 4.2
 	Mark     uint32     // as SO_MARK; routing looks at it
 
+	Iif uint32 // of received packets: the device at which they must arrive; 0: any
+
 	// Of received packets: a UDP checksum of zero is accepted (RFC 6935; over IPv4 it should be), and one that is
 	// not zero even if no network card has verified it (RFC 7348, section 5). The UDP checksum of packets that are
 	// sent is always zero.
@@ -92,7 +94,7 @@ type Flow struct {
 }
 
 // flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 100
+const flowLen = 104
 
 // Bits of flags in struct flow.
 const (
@@ -131,6 +133,7 @@ func (f *Flow) put(b *[flowLen]byte) {
 	if o.Remote.IsValid() {
 		*(*[16]byte)(b[84:]) = o.Remote.As16()
 	}
+	ne.PutUint32(b[100:], o.Iif)
 }
 
 // check returns what is wrong with a flow of table out, or of table in.

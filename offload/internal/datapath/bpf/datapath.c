@@ -178,6 +178,9 @@ SEC("tcx/egress") int port_out(struct __sk_buff *skb) { return answer(port(skb, 
 
 #define MERGED_FOR 2000000000ull  // ns for which a flow is left to user space after a merged packet
 
+// elsewhere reports whether a packet has arrived at a device that the flow's socket does not listen at.
+INLINE bool elsewhere(struct __sk_buff *skb, struct flow *f) { return f->iif && f->iif != skb->ifindex; }
+
 // decap asks and does what does not depend on the outer family. The tunnel header ends at at.
 INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at, u8 outer_tos)
 {
@@ -204,6 +207,8 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 		return MISS(MERGED);  // or it would overtake those that were merged
 	if (skb->gso_size && p.upper == UDP && !decap_l4)
 		return MISS(SEGMENTS);
+	if (elsewhere(skb, f))
+		return MISS(ELSEWHERE);
 	if (p.longest > f->max)
 		return MISS(TOO_BIG);
 	now = DECAPSULATED >> ((p.tos & 3) << 4 | (outer_tos & 3) << 2) & 15;

@@ -17,6 +17,7 @@ struct flow {
 	u8 how, flags, ttl, tos, df, ecn;
 	u16 port, sports[16];  // network order
 	u32 local[4], remote[4];
+	u32 iif;  // of table in: where packets must arrive; 0 is anywhere
 };
 
 struct slot {
