@@ -141,7 +141,7 @@ func (k *checker) port(key string, p *Port) {
 	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
 	is, check := any(*cfg), cfg.Check
 	switch p.Type {
-	case PortTAP, PortTUN:
+	case PortTAP, PortTUN, PortVeth, PortInterface:
 		is, check = p.DeviceConfig, func() error { return p.Check(p.Type == PortTUN) }
 	case PortOwn:
 		is, check = own, func() error { return nil }

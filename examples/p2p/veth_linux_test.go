@@ -84,7 +84,7 @@ func TestVethGone(t *testing.T) {
 	wantFailure(t, inside(a, path, "-local 10.0.0.1 -dstport 4788 -kind veth"), `port: veth "vxs0": another port has made it: device or resource busy: stop that program, or choose another -dev`)
 	a.IP("link", "set", "vxs0", "netns", g.NS)
 	g.IP("link", "del", "vxs0")
-	if p.Wait() == nil || !strings.Contains(p.Output(), `p2p: the tunnel is down: port: veth "vxs0": it was deleted, or moved to another network namespace: file descriptor in bad state: was the device deleted? start p2p again`) {
+	if p.Wait() == nil || !strings.Contains(p.Output(), `p2p: the tunnel is down: port: veth "vxs0": it was deleted, or moved to another network namespace: file descriptor in bad state: start p2p again`) {
 		t.Errorf("%s", p.Output())
 	}
 	p = f.start(t, a, 1450, "-kind veth")
