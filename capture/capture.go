@@ -139,7 +139,16 @@ func (c *Capture) Config() Config { return *c.cfg.Load() }
 func (c *Capture) Segments(sw *vswitch.Switch) {
 	c.list.Lock()
 	defer c.list.Unlock()
-	c.sw = sw
+	old, on := c.sw, c.on.Load() != nil
+	if c.sw = sw; !on || sw == old {
+		return
+	}
+	if sw != nil {
+		sw.SetWatched(true)
+	}
+	if old != nil {
+		old.SetWatched(false)
+	}
 }
 
 // Open begins a file with what s selects, nil = all. One goroutine writes to w until the file ends. Files are independent:

@@ -81,12 +81,15 @@ func (s *Switch) SetOffload(o Offload) error {
 	return nil
 }
 
-// SetWatched says that somebody sees all frames at the ports or the underlays, as a capture does: no pair has a Flow meanwhile.
+// SetWatched says that somebody sees all frames at the ports or the underlays, as a capture does, or sees them no more. No pair has
+// a Flow until everybody who said the first has said the second.
 func (s *Switch) SetWatched(on bool) {
-	s.watched.Store(on)
-	if on {
-		s.changed()
+	if !on {
+		s.watched.Add(-1)
+		return
 	}
+	s.watched.Add(1)
+	s.changed()
 }
 
 // changed voids all decisions that the Offload knows.
@@ -112,7 +115,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		return f, ErrNoAttachment
 	case !p.Src.IsHost() || !p.Dst.IsHost():
 		return f, ErrDropped
-	case s.watched.Load() || s.trace.Load() != nil || s.tap.Load() != nil:
+	case s.watched.Load() > 0 || s.trace.Load() != nil || s.tap.Load() != nil:
 		return f, ErrWatched
 	case c.gbp != 0:
 		return f, ErrTag

@@ -34,7 +34,7 @@ type Switch struct {
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 	tap     atomic.Pointer[Tap]   // likewise
 	offload atomic.Pointer[Offload]
-	watched atomic.Bool
+	watched atomic.Int64 // times that SetWatched has begun and not ended
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
 	leaving atomic.Pointer[port]    // the one that is being removed, for its name
