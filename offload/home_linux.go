@@ -29,11 +29,11 @@ func openHome() (h *home, err error) {
 	if h.conn, err = h.file.SyscallConn(); err == nil {
 		h.id, err = sys.Namespace(h.conn)
 	}
-	if err == nil {
-		h.link, err = netlink.NewHandle(unix.NETLINK_ROUTE)
-	}
 	if err == nil && h.id == 0 {
 		err = fmt.Errorf("SO_NETNS_COOKIE: must be Linux 5.14 or later")
+	}
+	if err == nil {
+		h.link, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 	}
 	if err != nil {
 		h.file.Close()

@@ -18,6 +18,7 @@ func (f Fault) String() string { return fmt.Sprintf("call %d, %s: %v", f.N, f.Ca
 // errnos is what each call is failed with, in turn, of what it can say: a limit of descriptors
 // or of memory, a privilege or a device that is missing, an address that is taken.
 var errnos = map[string][]syscall.Errno{
+	"bpf":           {syscall.EPERM, syscall.ENOMEM},
 	"bind":          {syscall.EADDRINUSE, syscall.ENODEV, syscall.EPERM},
 	"connect":       {syscall.EADDRINUSE},
 	"epoll_create1": {syscall.EMFILE},

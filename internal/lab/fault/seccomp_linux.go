@@ -20,7 +20,7 @@ var calls = map[int32]string{
 	unix.SYS_SETSOCKOPT: "setsockopt", unix.SYS_GETSOCKOPT: "getsockopt", unix.SYS_GETSOCKNAME: "getsockname",
 	unix.SYS_SENDTO: "sendto", unix.SYS_RECVFROM: "recvfrom", unix.SYS_IOCTL: "ioctl", unix.SYS_OPENAT: "openat",
 	unix.SYS_EPOLL_CREATE1: "epoll_create1", unix.SYS_EPOLL_CTL: "epoll_ctl", unix.SYS_FCNTL: "fcntl",
-	unix.SYS_EVENTFD2: "eventfd2", unix.SYS_PIPE2: "pipe2", unix.SYS_SETNS: "setns",
+	unix.SYS_EVENTFD2: "eventfd2", unix.SYS_PIPE2: "pipe2", unix.SYS_SETNS: "setns", unix.SYS_BPF: "bpf",
 }
 
 // fails reports whether a call of those is one that can fail: of fcntl a new descriptor.
