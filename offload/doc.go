@@ -38,8 +38,8 @@
 // said so; meanwhile, frames of flows may be lost, or leave by a device of that namespace that has the number of the underlay's.
 // Move devices before they carry traffic, or use veth ports, whose end in the guest may be moved at any time.
 //
-// What is carried does not pass the host's packet filter, connection tracking and IPsec policies for UDP, and tcpdump sees it on
-// the underlay only.
+// What is carried does not pass the host's packet filter and connection tracking for UDP, and tcpdump sees it on the underlay only.
+// While the host has IPsec policies for what it sends, no tunnel is carried.
 //
 // # Needs
 //

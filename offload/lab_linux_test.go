@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -240,4 +241,21 @@ func TestVethGuests(t *testing.T) {
 	check.OK(t, s.o.Close())
 	g1.Ping(guest(2), 5)
 	g1.IPerf(g2, guest(2), "-n", "50M")
+}
+
+// TestIPsec: nothing of the tunnel is carried while the host has an IPsec policy: it would leave in clear text.
+func TestIPsec(t *testing.T) {
+	a, b := two(t)
+	s := newSite(t, a, 1, 2)
+	b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: "192.0.2.2", Remote: "192.0.2.1", Addr: guest(2) + "/24", Keep: true, Args: []string{"noudpcsum"}})
+	s.h.Until("two flows", func() bool { a.Ping(guest(2), 10); return s.stats().Flows == 2 })
+	policy := strings.Fields("src 192.0.2.1/32 dst 203.0.113.9/32 dir out tmpl src 192.0.2.1 dst 203.0.113.9 proto esp mode transport")
+	a.IP(append([]string{"xfrm", "policy", "add"}, policy...)...)
+	s.flows(0)
+	a.Ping(guest(2), 20)
+	if st := s.stats(); st.Flows != 0 || st.Refused["ipsec"] == 0 {
+		t.Errorf("%+v", st)
+	}
+	a.IP("xfrm", "policy", "flush")
+	s.h.Until("two flows again", func() bool { a.Ping(guest(2), 10); return s.stats().Flows == 2 })
 }

@@ -246,7 +246,10 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 func (o *Offload) device(p vtep.Path, s underlay.Sending, how *plan) (exit, error) {
 	how.via = way{local: p.Local.Addr(), peer: p.Peer.Addr(), mark: s.Mark, device: s.Device}
 	x := o.routes.to(how.via)
-	if x == (exit{}) {
+	switch {
+	case o.routes.ipsec:
+		return x, errIPsec
+	case x == (exit{}):
 		return x, errRoute
 	}
 	return x, nil

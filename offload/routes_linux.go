@@ -34,6 +34,9 @@ type routes struct {
 	socket  *nl.NetlinkSocket
 	closed  atomic.Bool
 
+	policies *nl.NetlinkSocket // of IPsec; nil: the kernel has none
+	ipsec    bool              // there are some
+
 	mu   sync.Mutex
 	used map[int]int // devices that flows use, with the MTUs that the kernel has told; 0 before
 	news news
@@ -58,7 +61,17 @@ func newRoutes(h *home) (*routes, error) {
 		return nil, err
 	}
 	r := &routes{home: h, known: map[way]exit{}, changed: make(chan struct{}, 1), socket: s, used: map[int]int{}}
+	if r.policies, err = subscribePolicies(); err == nil && r.policies != nil {
+		r.ipsec, err = h.findPolicies()
+	}
+	if err != nil {
+		r.close()
+		return nil, err
+	}
 	go r.follow()
+	if r.policies != nil {
+		go r.followPolicies()
+	}
 	return r, nil
 }
 
@@ -149,6 +162,9 @@ func (r *routes) stir() {
 func (r *routes) close() {
 	r.closed.Store(true)
 	r.socket.Close()
+	if r.policies != nil {
+		r.policies.Close()
+	}
 }
 
 // to returns the device by which packets leave to a peer.
@@ -180,6 +196,12 @@ func (r *routes) differ() bool {
 	was := maps.Clone(r.known)
 	clear(r.known)
 	differs := false
+	if r.policies != nil {
+		ipsec, err := r.home.findPolicies()
+		ipsec = ipsec || err != nil
+		differs = ipsec != r.ipsec
+		r.ipsec = ipsec
+	}
 	for w, x := range was {
 		differs = r.to(w) != x || differs
 	}
