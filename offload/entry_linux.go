@@ -2,6 +2,7 @@ package offload
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type entry struct {
 	put     time.Duration // when
 	used    time.Duration // when a frame was last seen to be carried, or put
 	counted frame.Count   // passed on
+	err     error         // of the last try to delete it
 }
 
 var (
@@ -127,20 +129,22 @@ func (o *Offload) hold(e *entry, n int) {
 // remove takes an entry out. Its slot waits for a grace period. o.mu is held.
 func (o *Offload) remove(e *entry) {
 	o.dp.Slot(e.slot).Kill()
-	var err error
-	if e.plan.in {
-		err = o.dp.DeleteIn(e.plan.inKey)
-	} else {
-		err = o.dp.DeleteOut(e.plan.outKey)
-	}
-	if err != nil {
-		o.cfg.Log.Warn("offload: deleting a flow", "err", err)
+	if e.err = o.delete(e); e.err != nil {
+		o.cfg.Log.Warn("offload: deleting a flow", "err", e.err)
 	}
 	o.order.Remove(e.item)
 	delete(o.entries, e.flow.Pair)
 	o.hold(e, -1)
 	o.dying = append(o.dying, e)
 	o.stats.Removed++
+}
+
+// delete takes an entry out of the tables of the data path.
+func (o *Offload) delete(e *entry) error {
+	if e.plan.in {
+		return o.dp.DeleteIn(e.plan.inKey)
+	}
+	return o.dp.DeleteOut(e.plan.outKey)
 }
 
 // takeSlot returns a slot that no program knows.
@@ -172,13 +176,16 @@ func (o *Offload) bury() error {
 	if err := datapath.Grace(); err != nil {
 		return errLost
 	}
-	for _, e := range o.dying {
+	o.dying = slices.DeleteFunc(o.dying, func(e *entry) bool {
 		o.count(e)
+		if e.err != nil { // the program may find it: it keeps its slot until after the next grace period
+			e.err = o.delete(e)
+			return false
+		}
 		o.dp.Slot(e.slot).Clear()
 		o.free = append(o.free, e.slot)
-	}
-	clear(o.dying)
-	o.dying = o.dying[:0]
+		return true
+	})
 	return nil
 }
 
