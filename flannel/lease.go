@@ -1,0 +1,197 @@
+package flannel
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Lease is the subnet of a node, and how to reach the node.
+type Lease struct {
+	Subnet Subnet
+	Attrs
+}
+
+// Attrs are the value of a lease: what a node says of itself.
+//
+//	{"PublicIP":"10.9.0.1","PublicIPv6":null,"BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"9e:e4:4c:09:b4:8b"}}
+type Attrs struct {
+	Type       string // of the backend; "udp" is left out of the JSON
+	IPv4, IPv6 End    // for packets of each family
+}
+
+// An End is where packets to a node's subnet of one family go.
+type End struct {
+	PublicIP netip.Addr // of this family, too; invalid = none
+	VNI      frame.VNI  // with vxlan
+	MAC      frame.MAC  // with vxlan: of the node's VTEP
+}
+
+// end returns the end of a family.
+func (a *Attrs) end(f family) *End {
+	if f == ipv4 {
+		return &a.IPv4
+	}
+	return &a.IPv6
+}
+
+// maxValue is the longest value of a lease, in bytes. flannel writes 250, with wireguard 350.
+const maxValue = 4 << 10
+
+type attrsJSON struct {
+	PublicIP      address
+	PublicIPv6    *address
+	BackendType   string          `json:",omitempty"`
+	BackendData   json.RawMessage `json:",omitempty"`
+	BackendV6Data json.RawMessage `json:",omitempty"`
+}
+
+type vxlanJSON struct {
+	VNI     uint32
+	VtepMAC *text
+}
+
+// address is an address in JSON.
+type address netip.Addr
+
+// MarshalJSON implements [json.Marshaler].
+func (a address) MarshalJSON() ([]byte, error) { return json.Marshal(netip.Addr(a).String()) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *address) UnmarshalJSON(b []byte) error {
+	var t text
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	x, err := netip.ParseAddr(string(t))
+	if err != nil || x.Zone() != "" {
+		return fmt.Errorf("%s: must be an address", b)
+	}
+	*a = address(x)
+	return nil
+}
+
+// ParseLease reads a lease. key is the part behind "subnets/". The error is a [*Refusal].
+func ParseLease(key string, value []byte) (l Lease, err error) {
+	if l.Subnet, err = ParseKey(key); err != nil {
+		return Lease{}, err
+	}
+	if l.Attrs, err = parseAttrs(key, value); err != nil {
+		return Lease{}, err
+	}
+	for _, f := range []family{ipv4, ipv6} {
+		e := l.end(f)
+		if !l.Subnet.prefix(f).IsValid() {
+			*e = End{}
+		} else if r := f.check(l.Type, e); r != nil {
+			r.Key = key
+			return Lease{}, r
+		}
+	}
+	return l, nil
+}
+
+// parseAttrs reads a value, of which no more than the form is checked.
+func parseAttrs(key string, value []byte) (a Attrs, err error) {
+	refuse := func(r Reason, format string, args ...any) (Attrs, error) {
+		return Attrs{}, &Refusal{key, r, fmt.Sprintf(format, args...)}
+	}
+	if len(value) > maxValue {
+		return refuse(Oversize, "%d bytes: must be at most %d", len(value), maxValue)
+	}
+	var j attrsJSON
+	if err := json.Unmarshal(value, &j); err != nil {
+		return refuse(BadValue, "%v", err)
+	}
+	if a.Type = j.BackendType; a.Type == "" {
+		a.Type = "udp"
+	}
+	four := netip.Addr(j.PublicIP).Unmap()
+	if four.IsValid() && !four.Is4() {
+		return refuse(BadPublicIP, "PublicIP: %v: must be an IPv4 address", four)
+	}
+	if four != netip.IPv4Unspecified() { // which is what flannel writes without IPv4
+		a.IPv4.PublicIP = four
+	}
+	if j.PublicIPv6 != nil {
+		a.IPv6.PublicIP = netip.Addr(*j.PublicIPv6)
+	}
+	if a.Type != "vxlan" {
+		return a, nil
+	}
+	for _, x := range []struct {
+		name string
+		data json.RawMessage
+		to   *End
+	}{{"BackendData", j.BackendData, &a.IPv4}, {"BackendV6Data", j.BackendV6Data, &a.IPv6}} {
+		if len(x.data) == 0 || bytes.Equal(x.data, []byte("null")) {
+			continue
+		}
+		var v vxlanJSON
+		if err := json.Unmarshal(x.data, &v); err != nil {
+			return refuse(BadData, "%s: %v", x.name, err)
+		}
+		if x.to.VNI = frame.VNI(v.VNI); v.VtepMAC == nil {
+			continue
+		}
+		if x.to.MAC, err = frame.ParseMAC(string(*v.VtepMAC)); err != nil {
+			return refuse(BadMAC, "%s: VtepMAC %q: must be a MAC such as 02:00:00:00:00:01", x.name, *v.VtepMAC)
+		}
+	}
+	return a, nil
+}
+
+// check returns what is wrong with an end.
+func (f family) check(backend string, e *End) *Refusal {
+	name, data := "PublicIP", "BackendData"
+	if f == ipv6 {
+		name, data = "PublicIPv6", "BackendV6Data"
+	}
+	refuse := func(r Reason, format string, args ...any) *Refusal {
+		return &Refusal{Reason: r, Detail: fmt.Sprintf(format, args...)}
+	}
+	a := e.PublicIP
+	switch {
+	case !a.IsValid():
+		return refuse(BadPublicIP, "%s: the address of the node is required", name)
+	case !f.is(a) || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return refuse(BadPublicIP, "%s: %v: must be the address of one host, of %d bits", name, a, f.bits)
+	case backend != "vxlan":
+		return nil
+	case e.VNI == 0 && e.MAC.IsZero():
+		return refuse(BadData, "%s: VNI and VtepMAC are required", data)
+	case !e.VNI.Valid():
+		return refuse(BadData, "%s: VNI %d: must be at most %d", data, e.VNI, frame.MaxVNI)
+	case !e.MAC.IsHost():
+		return refuse(BadMAC, "%s: VtepMAC %v: must be the MAC of one host", data, e.MAC)
+	}
+	return nil
+}
+
+// Value returns the JSON of the attributes, byte for byte as flannel writes it.
+func (a *Attrs) Value() []byte {
+	j := attrsJSON{PublicIP: address(netip.IPv4Unspecified()), BackendType: a.Type}
+	if a.Type == "udp" {
+		j.BackendType = ""
+	}
+	data := func(e *End) json.RawMessage {
+		if a.Type != "vxlan" || !e.PublicIP.IsValid() {
+			return nil
+		}
+		mac := text(e.MAC.String())
+		b, _ := json.Marshal(vxlanJSON{uint32(e.VNI), &mac})
+		return b
+	}
+	if a.IPv4.PublicIP.IsValid() {
+		j.PublicIP, j.BackendData = address(a.IPv4.PublicIP), data(&a.IPv4)
+	}
+	if a.IPv6.PublicIP.IsValid() {
+		six := address(a.IPv6.PublicIP)
+		j.PublicIPv6, j.BackendV6Data = &six, data(&a.IPv6)
+	}
+	b, _ := json.Marshal(j)
+	return b
+}
