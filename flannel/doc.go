@@ -1,15 +1,24 @@
 // Package flannel makes a switch a node of a flannel network: it keeps leases of subnets in the store where flanneld keeps
 // them, in the same form, so that both kinds of nodes are in one network.
 //
-//	PREFIX/config                      PREFIX/subnets/10.230.33.0-24
-//	      |                                  |
-//	      v                                  v
-//	ParseNetwork                        ParseLease  --->  Refusal: a name for each cause
-//	      |                                  |
-//	      v                                  v
-//	   Network                             Lease
+//	PREFIX/config             PREFIX/subnets/10.230.33.0-24
+//	      |                         |            ^
+//	      |       KV: etcd, Memory  |            |  Create, Update, Delete: transactions
+//	      v                         v            |
+//	ParseNetwork   Registry: Acquire, Renew, Release, Watch
+//	      |                         |
+//	      v                         v
+//	   Network                 ParseLease  --->  Lease, or a Refusal with a name for its cause
 //
-// What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager".
+// What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager". Package
+// etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way.
+//
+// # Whose a subnet is
+//
+// Who has the key, with his PublicIP in its value. A node that starts again takes the lease with its PublicIP, and its
+// MAC from there. Each change of a key is a transaction on the revision that was read last: of two nodes that
+// want one subnet, one gets it, and a node that was away too long hears that its lease is lost, and leaves the key alone.
+// Two nodes with one PublicIP are a mistake: the second takes the lease, and the first hears it from Watch.
 //
 // # Hostile input
 //
@@ -18,5 +27,5 @@
 //
 // # What is not built
 //
-// The stores, the rows of a lease in the switch, and the program are not built yet.
+// The rows of a lease in the switch, and the program are not built yet.
 package flannel

@@ -69,27 +69,33 @@ const maxKey = 80
 
 // ParseKey reads what [Subnet.Key] writes, and nothing else: each subnet has one key. The error is a [*Refusal], with
 // [HostBits] if the address is not the first of the subnet, or else [BadKey].
-func ParseKey(key string) (s Subnet, err error) {
-	refuse := func(format string, args ...any) (Subnet, error) {
-		return Subnet{}, &Refusal{Key: clip(key, maxKey), Reason: BadKey, Detail: fmt.Sprintf(format, args...)}
-	}
-	if len(key) > maxKey {
-		return refuse("%d bytes: must be at most %d", len(key), maxKey)
-	}
-	four, six, dual := strings.Cut(key, "&")
-	if four != none4 || !dual {
-		if s.IPv4, err = ipv4.parseKey(four); err != nil {
-			return refuse("%q: %v", four, err)
-		}
-	}
-	if dual {
-		if s.IPv6, err = ipv6.parseKey(six); err != nil {
-			return refuse("%q: %v", six, err)
-		}
+func ParseKey(key string) (Subnet, error) {
+	s, err := readKey(key)
+	if err != nil {
+		return Subnet{}, &Refusal{Key: clip(key, maxKey), Reason: BadKey, Detail: err.Error()}
 	}
 	for _, p := range s.prefixes() {
 		if m := p.Masked(); m != p {
 			return Subnet{}, &Refusal{Key: key, Reason: HostBits, Detail: fmt.Sprintf("%v: must be %v", p, m)}
+		}
+	}
+	return s, nil
+}
+
+// readKey is ParseKey for keys with host bits, too.
+func readKey(key string) (s Subnet, err error) {
+	if len(key) > maxKey {
+		return s, fmt.Errorf("%d bytes: must be at most %d", len(key), maxKey)
+	}
+	four, six, dual := strings.Cut(key, "&")
+	if four != none4 || !dual {
+		if s.IPv4, err = ipv4.parseKey(four); err != nil {
+			return s, fmt.Errorf("%q: %v", four, err)
+		}
+	}
+	if dual {
+		if s.IPv6, err = ipv6.parseKey(six); err != nil {
+			return s, fmt.Errorf("%q: %v", six, err)
 		}
 	}
 	return s, nil

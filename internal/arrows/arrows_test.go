@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 	"api":     {"bfd", "frame", "switch"},
-	"flannel": {"frame", "setting"}, // a module of its own
+	"flannel": {"frame", "setting"}, "flannel/storetest": {"flannel", "frame"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"frame"},

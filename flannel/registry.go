@@ -1,0 +1,253 @@
+package flannel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Registry is the [Store] of nodes that choose their subnets themselves, as flanneld does with etcd.
+type Registry struct {
+	KV KV // needed
+
+	// Rand returns a number from 0 to n-1, to choose a free subnet by; nil = rand.IntN. Choice makes it unlikely
+	// that nodes that start together want the same.
+	Rand func(n int) int
+}
+
+const (
+	tries = 10  // to get a subnet, while others are faster
+	offer = 100 // free subnets to choose from
+)
+
+// Network implements [Store].
+func (s *Registry) Network(ctx context.Context) (*Network, error) {
+	b, err := s.KV.Config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNetwork(b)
+}
+
+// Acquire implements [Store]. In this order, the node gets
+//
+//	a lease with its PublicIP, changed in place; first that of Previous, then by key
+//	Previous, if no lease overlaps it
+//	one of the first hundred free subnets, by chance
+//
+// Leases with its PublicIP that do not suit the network are removed, but reservations. The PublicIP is the IPv6 one only
+// for a network without IPv4.
+func (s *Registry) Acquire(ctx context.Context, n *Network, r Request) (own *Own, err error) {
+	if err := n.check(r.Attrs); err != nil {
+		return nil, err
+	}
+	for range tries {
+		if own, err = s.try(ctx, n, r); !errors.Is(err, ErrTaken) && !errors.Is(err, ErrLost) {
+			return own, err
+		}
+	}
+	return nil, fmt.Errorf("flannel: no lease after %d tries: %w", tries, err)
+}
+
+// check returns what is wrong with the attributes of a node's own lease.
+func (n *Network) check(a Attrs) error {
+	for _, f := range []family{ipv4, ipv6} {
+		e := *a.end(f)
+		if e.MAC.IsZero() {
+			e.MAC[0] = 2 // it will be chosen
+		}
+		if on := (Subnet{n.IPv4.First, n.IPv6.First}).prefix(f).IsValid(); !on {
+			continue
+		}
+		if r := f.check(a.Type, &e); r != nil {
+			return fmt.Errorf("flannel: request: %s", r.Detail)
+		}
+	}
+	return nil
+}
+
+func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error) {
+	records, err := s.KV.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine, taken := n.sort(records, r)
+	r.Attrs = r.Attrs.withMACs(mine)
+	for _, m := range mine {
+		if n.Suits(m.Subnet) {
+			begun := time.Now()
+			m.Record, err = s.KV.Update(ctx, m.Record, r.Attrs.Value())
+			return s.own(m.Subnet, r.Attrs, m.Record, begun, err)
+		}
+	}
+	for _, m := range mine {
+		if !m.Record.Expires {
+			taken = append(taken, m.Subnet.prefixes()...)
+		} else if err := s.KV.Delete(ctx, m.Record); err != nil {
+			return nil, err
+		}
+	}
+	subnet := r.Previous
+	if !subnet.IsValid() || !n.Suits(subnet) || overlaps(taken, subnet) {
+		if subnet, err = s.choose(n, taken); err != nil {
+			return nil, err
+		}
+	}
+	begun := time.Now()
+	rec, err := s.KV.Create(ctx, subnet.Key(), r.Attrs.Value())
+	if err == nil && subnet.IPv4.IsValid() && subnet.IPv6.IsValid() {
+		err = s.alone(ctx, subnet, rec)
+	}
+	return s.own(subnet, r.Attrs, rec, begun, err)
+}
+
+// own makes the lease of this node of what was written.
+func (s *Registry) own(subnet Subnet, a Attrs, r Record, begun time.Time, err error) (*Own, error) {
+	if err != nil {
+		return nil, err
+	}
+	o := &Own{Lease: Lease{subnet, a}, Record: r}
+	if r.Expires {
+		o.Until = begun.Add(s.KV.TTL())
+	}
+	return o, nil
+}
+
+// alone returns ErrTaken, after it has removed the lease, if an older one overlaps it: two nodes may have chosen the same
+// IPv6 subnet with different IPv4 subnets, which are different keys.
+func (s *Registry) alone(ctx context.Context, subnet Subnet, r Record) error {
+	records, err := s.KV.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range records {
+		if x.Key != r.Key && x.Created < r.Created && overlaps(prefixesOf(x.Key), subnet) {
+			if err := s.KV.Delete(ctx, r); err != nil {
+				return err
+			}
+			return fmt.Errorf("flannel: %v: part of it is that of %s: %w", subnet, x.Key, ErrTaken)
+		}
+	}
+	return nil
+}
+
+// sort finds the leases with the node's own PublicIP, the previous one first, and what is taken by others.
+func (n *Network) sort(records []Record, r Request) (mine []*Own, taken []netip.Prefix) {
+	f := ipv4
+	if !n.IPv4.IsValid() {
+		f = ipv6
+	}
+	ip := r.Attrs.end(f).PublicIP
+	for _, rec := range records {
+		a, err := parseAttrs(rec.Key, rec.Value)
+		subnet, err2 := ParseKey(rec.Key)
+		if err == nil && err2 == nil && a.end(f).PublicIP == ip {
+			mine = append(mine, &Own{Lease: Lease{subnet, a}, Record: rec})
+			continue
+		}
+		taken = append(taken, prefixesOf(rec.Key)...)
+	}
+	slices.SortFunc(mine, func(a, b *Own) int {
+		if p := a.Subnet == r.Previous; p != (b.Subnet == r.Previous) {
+			if p {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Record.Key, b.Record.Key)
+	})
+	return mine, taken
+}
+
+// prefixesOf returns what a key takes, even one that nobody should write.
+func prefixesOf(key string) []netip.Prefix {
+	s, err := readKey(key)
+	if err != nil {
+		return nil
+	}
+	return Subnet{s.IPv4.Masked(), s.IPv6.Masked()}.prefixes()
+}
+
+func overlaps(taken []netip.Prefix, s Subnet) bool {
+	return slices.ContainsFunc(s.prefixes(), func(p netip.Prefix) bool { return slices.ContainsFunc(taken, p.Overlaps) })
+}
+
+// withMACs returns attributes with a MAC where one is needed: the first that the leases have for the VNI, or a random one.
+func (a Attrs) withMACs(leases []*Own) Attrs {
+	for _, f := range []family{ipv4, ipv6} {
+		e := a.end(f)
+		if a.Type != "vxlan" || !e.PublicIP.IsValid() || !e.MAC.IsZero() {
+			continue
+		}
+		for _, l := range leases {
+			if x := l.end(f); x.VNI == e.VNI && x.MAC.IsHost() {
+				e.MAC = x.MAC
+				break
+			}
+		}
+		if e.MAC.IsZero() {
+			e.MAC = frame.RandomMAC()
+		}
+	}
+	return a
+}
+
+// choose returns a free subnet.
+func (s *Registry) choose(n *Network, taken []netip.Prefix) (Subnet, error) {
+	pick := func(r *Range) (netip.Prefix, bool) {
+		if !r.IsValid() {
+			return netip.Prefix{}, true
+		}
+		var free []netip.Prefix
+		for p := range r.Free(taken) {
+			if free = append(free, p); len(free) == offer {
+				break
+			}
+		}
+		if len(free) == 0 {
+			return netip.Prefix{}, false
+		}
+		f := s.Rand
+		if f == nil {
+			f = rand.IntN
+		}
+		return free[f(len(free))], true
+	}
+	four, ok4 := pick(&n.IPv4)
+	six, ok6 := pick(&n.IPv6)
+	if !ok4 || !ok6 {
+		return Subnet{}, fmt.Errorf("flannel: network %v: %w", n, ErrFull)
+	}
+	return Subnet{four, six}, nil
+}
+
+// Renew implements [Store].
+func (s *Registry) Renew(ctx context.Context, own *Own) error {
+	begun := time.Now()
+	r, err := s.KV.Update(ctx, own.Record, own.Value())
+	if err != nil {
+		return err
+	}
+	if own.Record = r; r.Expires {
+		own.Until = begun.Add(s.KV.TTL())
+	}
+	return nil
+}
+
+// Release implements [Store].
+func (s *Registry) Release(ctx context.Context, own *Own) error {
+	if !own.Record.Expires {
+		return nil
+	}
+	return s.KV.Delete(ctx, own.Record)
+}
+
+// Watch implements [Store].
+func (s *Registry) Watch(ctx context.Context, f func(Change)) error { return s.KV.Watch(ctx, f) }
