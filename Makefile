@@ -20,7 +20,8 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
-	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish
+	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \
+	etcd:etcd-server etcdctl:etcd-client
 
 # A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants
 # a maker of initramfs: the smallest, if there is none.
@@ -62,7 +63,7 @@ tools:
 		if [ "$$(id -u)" = 0 ]; then \
 			echo "installing$$need"; \
 			(apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$need) >/dev/null && \
-			for s in openvswitch-switch bird frr; do \
+			for s in openvswitch-switch bird frr etcd; do \
 				case "$$need" in *$$s*) /etc/init.d/$$s stop >/dev/null;; esac; done; \
 		else echo "missing:$$need (some tests will skip)"; fi; fi
 

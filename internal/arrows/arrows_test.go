@@ -53,7 +53,8 @@ var allowed = map[string][]string{
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 	"api":     {"bfd", "frame", "switch"},
-	"flannel": {"frame", "setting"}, "flannel/storetest": {"flannel", "frame"}, // a module of its own
+
+	"flannel": {"frame", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"frame"},
@@ -116,6 +117,7 @@ var outside = map[string][]string{
 	"cmd/vxsctl":                {"golang.org/x/sys/unix"},
 	"cmd/internal/pcapfilter":   {"golang.org/x/net/bpf"},
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
+	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"offload":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "golang.org/x/sys/unix"},
 	"offload/internal/datapath": {"github.com/cilium/ebpf", "github.com/cilium/ebpf/link", "golang.org/x/sys/unix"},

@@ -1,0 +1,124 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// Defaults of a Config.
+const (
+	DefaultEndpoint  = "http://127.0.0.1:2379"
+	DefaultPrefix    = "/coreos.com/network"
+	DefaultTimeout   = 10 * time.Second
+	DefaultKeepAlive = 5 * time.Second
+
+	minTTL = 2 * time.Second // etcd rounds up to its own minimum, and expires keys within half a second
+	maxTTL = 365 * 24 * time.Hour
+)
+
+// Config says where etcd is. The zero value is etcd on this host, without TLS, with flannel's prefix.
+type Config struct {
+	Endpoints []string // URLs of the members, http or https; default http://127.0.0.1:2379
+	Prefix    string   // of all keys; default /coreos.com/network
+
+	Username, Password string // default none
+
+	// CertFile and KeyFile are the client's certificate, read again for each connection; CAFile signs those of the
+	// members, default those of the system. All are PEM files. TLS, if not nil, replaces them.
+	CertFile, KeyFile, CAFile string
+	TLS                       *tls.Config
+
+	TTL       time.Duration // of leases, 2 s to a year, in full seconds; 0 = 24 h, as flannel has it
+	Timeout   time.Duration // of each call, at least 100 ms; 0 = 10 s
+	KeepAlive time.Duration // probes of a connection from which nothing comes, and how long an answer may take, at least 100 ms; 0 = 5 s
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("etcd: Config")
+	for _, e := range c.Endpoints {
+		if !strings.HasPrefix(e, "http://") && !strings.HasPrefix(e, "https://") {
+			w.Want("Endpoints", e, "URLs such as %s", DefaultEndpoint)
+		}
+	}
+	if c.Prefix != "" && (!strings.HasPrefix(c.Prefix, "/") || path.Clean(c.Prefix) == "/") {
+		w.Want("Prefix", c.Prefix, "a path such as %s", DefaultPrefix)
+	}
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		w.Wrong("KeyFile", c.KeyFile, "CertFile and KeyFile are only used together")
+	}
+	if c.Password != "" && c.Username == "" {
+		w.Wrong("Username", c.Username, "a Password is of no use without it")
+	}
+	if c.TTL != 0 && (c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Second != 0) {
+		w.Want("TTL", c.TTL, "full seconds from %v to %v, or 0 for %v", minTTL, maxTTL, flannel.DefaultTTL)
+	}
+	for name, d := range map[string]time.Duration{"Timeout": c.Timeout, "KeepAlive": c.KeepAlive} {
+		if d != 0 && d < 100*time.Millisecond {
+			w.Want(name, d, "100ms or longer, or 0 for the default")
+		}
+	}
+	return w.Err()
+}
+
+// full returns the settings with defaults filled in.
+func (c Config) full() Config {
+	if len(c.Endpoints) == 0 {
+		c.Endpoints = []string{DefaultEndpoint}
+	}
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	c.Prefix = path.Clean(c.Prefix)
+	if c.TTL == 0 {
+		c.TTL = flannel.DefaultTTL
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.KeepAlive == 0 {
+		c.KeepAlive = DefaultKeepAlive
+	}
+	return c
+}
+
+// tls returns the settings for TLS, nil without it.
+func (c *Config) tls() (*tls.Config, error) {
+	secure := false
+	for _, e := range c.Endpoints {
+		secure = secure || strings.HasPrefix(e, "https://")
+	}
+	if c.TLS != nil || !secure && c.CertFile == "" && c.CAFile == "" {
+		return c.TLS, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CertFile != "" {
+		load := func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			return &pair, err
+		}
+		if _, err := load(); err != nil {
+			return nil, fmt.Errorf("etcd: CertFile, KeyFile: %w", err)
+		}
+		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: CAFile: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("etcd: CAFile: %s: must have a certificate in PEM", c.CAFile)
+		}
+	}
+	return t, nil
+}
