@@ -9,6 +9,8 @@
 //	      |                         |
 //	      v                         v
 //	   Network                 ParseLease  --->  Lease, or a Refusal with a name for its cause
+//	      |                         |
+//	      +-----------------------> Mapper: rows of package control for the switch, routes for the host
 //
 // What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager". Package
 // etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way.
@@ -23,9 +25,12 @@
 // # Hostile input
 //
 // Whoever may write to the store can say what he likes, and a lease of another node is never trusted. What is no lease is
-// refused by the parser with a [Reason]; flanneld tries some of it for a minute, and follows nobody else meanwhile.
+// refused by the parser with a [Reason]; flanneld tries some of it for a minute, and follows nobody else meanwhile. What
+// takes something from others is refused by the [Mapper]: subnets outside of the network or in our own, our address or MAC, and
+// the subnet or MAC of an older lease. A larger subnet that contains others is followed: for them their own leases count.
 //
 // # What is not built
 //
-// The rows of a lease in the switch, and the program are not built yet.
+// The plane that uses all this, and the program are not built yet. Backends are vxlan, host-gw and ipip; udp, wireguard and
+// the others of flannel are read, and refused by Backend.Supported.
 package flannel

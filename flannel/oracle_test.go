@@ -114,7 +114,7 @@ func TestValueOracle(t *testing.T) {
 			if errors.As(err, &r) {
 				stricter[r.Reason]++
 			}
-			if r == nil || r.Reason == BadValue && !mapped(q) {
+			if r == nil || r.Reason == BadValue && !otherFamily(q) {
 				t.Errorf("%s: %v, but flannel accepts it", q, err)
 			}
 		case err == nil && want == nil:
@@ -135,8 +135,8 @@ func TestValueOracle(t *testing.T) {
 	t.Logf("%d accepted, %d of them written as flannel does; refused though flannel accepts: %v", accepted, same, stricter)
 }
 
-// mapped reports whether a value has an address in a form that flannel takes for one of the other family.
-func mapped(q string) bool {
+// otherFamily reports whether a value has an address in a form that flannel takes for one of the other family.
+func otherFamily(q string) bool {
 	var v struct{ PublicIP, PublicIPv6 string }
 	if json.Unmarshal([]byte(q), &v) != nil {
 		return true

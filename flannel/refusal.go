@@ -23,6 +23,7 @@ const (
 	OtherVNI     // the node has another VNI
 	OtherFamily  // the lease has no subnet of a family that the network has
 	Outside      // the subnet is not in the network
+	Inside       // the public address is in the network, whose packets need it
 	OwnSubnet    // the subnet is in our own
 	OwnPublicIP  // the public address is ours
 	OwnMAC       // the VTEP's MAC is ours
@@ -36,7 +37,7 @@ const (
 
 var reasonWords = []string{
 	BadKey: "key", HostBits: "host-bits", Oversize: "oversize", BadValue: "value", BadPublicIP: "public-ip", BadData: "data", BadMAC: "mac",
-	OtherBackend: "backend", OtherVNI: "vni", OtherFamily: "family", Outside: "outside", OwnSubnet: "own-subnet", OwnPublicIP: "own-public-ip",
+	OtherBackend: "backend", OtherVNI: "vni", OtherFamily: "family", Outside: "outside", Inside: "inside", OwnSubnet: "own-subnet", OwnPublicIP: "own-public-ip",
 	OwnMAC: "own-mac", SameSubnet: "same-subnet", SameMAC: "same-mac", OffLink: "off-link", Unroutable: "unroutable",
 }
 

@@ -1,0 +1,423 @@
+package flannel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// A Mapper is the table of a node's plane: leases in, rows of package control out, in any order and with the same result.
+// It has no clock and does no I/O.
+//
+//	Set, Delete, Reset  -->  which leases count  -->  Flush: rows for the switch
+//	Neighbour, MAC      -->  generations 1, 2         Routes: routes for the host
+//
+// Of leases that contradict each other the oldest counts, by the revision with which its key came. It is not safe for concurrent use.
+type Mapper struct {
+	cfg   MapperConfig
+	links []netip.Prefix
+
+	leases   map[string]*mapped
+	byMAC    map[frame.MAC]map[*mapped]struct{}
+	byPrefix map[netip.Prefix]map[*mapped]struct{}
+
+	rows    control.Ledger[rowKey]
+	routes  map[string][]Route
+	refused [reasons]int // leases, by reason
+	asked   map[netip.Addr]*asked
+	queue   []*asked // the longest ago first
+}
+
+// A rowKey is what rows are of: a lease, or an address that was asked for.
+type rowKey struct {
+	lease string
+	ip    netip.Addr
+}
+
+// A MapperConfig says what a node has, and how leases become rows.
+type MapperConfig struct {
+	Network *Network // needed
+	Own     Lease    // needed: its subnet, public addresses and MACs are nobody else's
+
+	// Generation is that of flannel's vxlan backend: what is known before it is needed.
+	//
+	//	3   a route, a neighbour and an FDB entry for each lease
+	//	2   an FDB entry for each lease; a neighbour for each address that a packet goes to
+	//	1   both for each address that a packet goes to
+	//
+	// 0 is 3. The others need a gateway on the tunnel's segment with the whole network on it, and events of misses.
+	Generation int
+
+	// Host has the host's kernel route, over a TAP in the tunnel's segment: rows are hosts, and Routes are the kernel's. Else
+	// the switch routes.
+	Host bool
+
+	VRF    string    // needed without Host: of routes
+	VNI    frame.VNI // segment of the tunnel; 0 = that of the network
+	Tunnel string    // name of the VTEP, if the segment has several
+	Direct frame.VNI // segment in which nodes on our links are neighbours; 0 = none, and then only the host routes directly
+}
+
+// A Route is one of the host's kernel.
+type Route struct {
+	Prefix netip.Prefix
+	Via    netip.Addr
+	Direct bool // through the link to Via; else through the TAP, on which Via is, whatever other routes say
+}
+
+// mapped is a lease and what has become of it.
+type mapped struct {
+	key        string
+	created    int64
+	revision   int64
+	value      []byte
+	lease      Lease
+	wrong      *Refusal   // by the parser
+	refused    []*Refusal // of one or both families
+	unroutable bool
+}
+
+// An asked is an address that a packet went to.
+type asked struct {
+	ip   netip.Addr
+	at   time.Time
+	gone bool
+}
+
+// maxAsked is how many addresses a Mapper keeps rows for.
+const maxAsked = 4096
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *MapperConfig) Check() error {
+	w := setting.Of("flannel: MapperConfig")
+	if c.Network == nil {
+		w.Wrong("Network", nil, "it is needed")
+		return w.Err()
+	}
+	b := &c.Network.Backend
+	if err := b.Supported(); err != nil {
+		w.Wrong("Network", b.Type, "%v", err)
+	}
+	if !c.Network.Suits(c.Own.Subnet) {
+		w.Want("Own.Subnet", c.Own.Subnet, "one of the network %v", c.Network)
+	}
+	w.Number("Generation", c.Generation, 1, 3, 3)
+	if b.Type != "vxlan" && c.Generation != 0 && c.Generation != 3 {
+		w.Want("Generation", c.Generation, "0 or 3 with backend %s", b.Type)
+	}
+	switch {
+	case !c.Host && c.VRF == "":
+		w.Wrong("VRF", "", "it is needed without Host")
+	case c.Host && b.Type == "ipip":
+		w.Want("Host", true, "false with backend ipip")
+	case !c.Host && b.Type == "host-gw" && c.Direct == 0:
+		w.Wrong("Direct", 0, "it is needed with backend host-gw")
+	}
+	return w.Err()
+}
+
+// NewMapper makes a Mapper without leases.
+func NewMapper(cfg *MapperConfig) (*Mapper, error) {
+	if cfg == nil {
+		cfg = new(MapperConfig)
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m := &Mapper{cfg: *cfg, leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
+		routes: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
+	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
+	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)
+	m.rows.Loose = true // a lease may come before its segment
+	return m, nil
+}
+
+// Set has a lease that has come or changed. The node's own is passed over.
+func (m *Mapper) Set(r Record) {
+	m.set(r)
+	m.reply()
+}
+
+func (m *Mapper) set(r Record) {
+	if r.Key == m.cfg.Own.Subnet.Key() {
+		return
+	}
+	if old := m.leases[r.Key]; old != nil {
+		if old.created == r.Created && string(old.value) == string(r.Value) {
+			old.revision = r.Revision
+			return // renewed
+		}
+		m.remove(old)
+	}
+	l := &mapped{key: r.Key, created: r.Created, revision: r.Revision, value: r.Value}
+	lease, err := ParseLease(r.Key, r.Value)
+	if errors.As(err, &l.wrong); err == nil {
+		l.lease = lease
+	}
+	m.leases[r.Key] = l
+	if len(l.value) > maxValue {
+		l.value = l.value[:maxValue:maxValue] // of what is refused no more is kept
+	}
+	m.index(l)
+	m.settle(l)
+}
+
+// Delete has a lease that has gone.
+func (m *Mapper) Delete(key string) {
+	if l := m.leases[key]; l != nil {
+		m.remove(l)
+		m.reply()
+	}
+}
+
+// Reset has all leases: others are gone.
+func (m *Mapper) Reset(records []Record) {
+	keep := map[string]bool{}
+	for _, r := range records {
+		keep[r.Key] = true
+	}
+	for key, l := range m.leases {
+		if !keep[key] {
+			m.remove(l)
+		}
+	}
+	for _, r := range records {
+		m.set(r)
+	}
+	m.reply()
+}
+
+// Apply is Reset, or Set and Delete, as a Change says.
+func (m *Mapper) Apply(c Change) {
+	if c.Snapshot {
+		m.Reset(c.Set)
+		return
+	}
+	for _, k := range c.Deleted {
+		if l := m.leases[k]; l != nil {
+			m.remove(l)
+		}
+	}
+	for _, r := range c.Set {
+		m.set(r)
+	}
+	m.reply()
+}
+
+// SetLinks says which prefixes are on the node's own links: to the nodes there the backends host-gw and, with DirectRouting,
+// others send without a tunnel.
+func (m *Mapper) SetLinks(links []netip.Prefix) {
+	if slices.Equal(links, m.links) {
+		return
+	}
+	m.links = slices.Clone(links)
+	for _, l := range m.leases {
+		m.decide(l)
+	}
+	m.reply()
+}
+
+// index adds a lease to the indices.
+func (m *Mapper) index(l *mapped) {
+	if l.wrong != nil {
+		return
+	}
+	for _, p := range l.lease.Subnet.prefixes() {
+		add(m.byPrefix, p, l)
+	}
+	for _, mac := range l.macs() {
+		add(m.byMAC, mac, l)
+	}
+}
+
+func add[K comparable](index map[K]map[*mapped]struct{}, k K, l *mapped) {
+	if index[k] == nil {
+		index[k] = map[*mapped]struct{}{}
+	}
+	index[k][l] = struct{}{}
+}
+
+func drop[K comparable](index map[K]map[*mapped]struct{}, k K, l *mapped) {
+	if delete(index[k], l); len(index[k]) == 0 {
+		delete(index, k)
+	}
+}
+
+// macs returns the MACs that count for the network's backend.
+func (l *mapped) macs() (list []frame.MAC) {
+	for _, e := range []End{l.lease.IPv4, l.lease.IPv6} {
+		if e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
+			list = append(list, e.MAC)
+		}
+	}
+	return list
+}
+
+// remove takes a lease out, and lets those count that had to stand back.
+func (m *Mapper) remove(l *mapped) {
+	m.count(l, -1)
+	delete(m.leases, l.key)
+	delete(m.routes, l.key)
+	m.rows.Set(rowKey{lease: l.key})
+	if l.wrong == nil {
+		for _, p := range l.lease.Subnet.prefixes() {
+			drop(m.byPrefix, p, l)
+		}
+		for _, mac := range l.macs() {
+			drop(m.byMAC, mac, l)
+		}
+	}
+	l.refused = nil
+	m.settle(l)
+}
+
+// settle decides about a lease, if it is there, and those that it has to do with.
+func (m *Mapper) settle(l *mapped) {
+	if m.leases[l.key] == l {
+		m.decide(l)
+	}
+	if l.wrong == nil {
+		for _, p := range l.lease.Subnet.prefixes() {
+			for x := range m.byPrefix[p] {
+				m.decide(x)
+			}
+		}
+		for _, mac := range l.macs() {
+			for x := range m.byMAC[mac] {
+				m.decide(x)
+			}
+		}
+	}
+}
+
+// count counts the refusals of a lease, each reason once.
+func (m *Mapper) count(l *mapped, by int) {
+	for i, r := range l.refused {
+		if !slices.ContainsFunc(l.refused[:i], func(x *Refusal) bool { return x.Reason == r.Reason }) {
+			m.refused[r.Reason] += by
+		}
+	}
+}
+
+// decide works out what a lease comes to now.
+func (m *Mapper) decide(l *mapped) {
+	was := l.refused
+	m.count(l, -1)
+	l.refused = nil
+	var rows []control.Row
+	var routes []Route
+	if l.wrong != nil {
+		l.refused = []*Refusal{l.wrong}
+	} else {
+		rows, routes = m.carry(l)
+	}
+	if l.unroutable && len(was) > 0 && slices.Equal(rows, m.rows.Rows(rowKey{lease: l.key})) { // the switch has refused them, and nothing has changed
+		l.refused = was
+	} else {
+		l.unroutable = false
+	}
+	m.count(l, 1)
+	m.rows.Set(rowKey{lease: l.key}, rows...)
+	if delete(m.routes, l.key); len(routes) > 0 {
+		m.routes[l.key] = routes
+	}
+}
+
+// Flush passes what has changed to the switch. Rows that it refuses make a lease [Unroutable]; the error is another one, after
+// which the next Flush passes all rows.
+func (m *Mapper) Flush(owner string, p control.Programmer) error {
+	err := m.rows.Flush(owner, p)
+	refused := control.Refused(err)
+	if refused == nil {
+		return err
+	}
+	byRow := map[control.Row]error{}
+	for _, e := range refused {
+		byRow[e.Row] = e.Err
+	}
+	for _, l := range m.leases {
+		for _, r := range m.rows.Rows(rowKey{lease: l.key}) {
+			if err := byRow[r]; err != nil {
+				m.count(l, -1)
+				l.unroutable = true
+				l.refused = []*Refusal{{l.key, Unroutable, err.Error()}}
+				m.count(l, 1)
+			}
+		}
+	}
+	return nil
+}
+
+// Resync has the next Flush pass all rows, as a snapshot, those too that the switch has refused.
+func (m *Mapper) Resync() {
+	for _, l := range m.leases {
+		if l.unroutable {
+			l.unroutable = false
+			m.decide(l)
+		}
+	}
+	m.rows.Resync()
+}
+
+// Routes returns the routes of the host, sorted.
+func (m *Mapper) Routes() (list []Route) {
+	for _, r := range m.routes {
+		list = append(list, r...)
+	}
+	slices.SortFunc(list, func(a, b Route) int {
+		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()), a.Via.Compare(b.Via))
+	})
+	return list
+}
+
+// A Remote is a lease of another node, and why it is not followed.
+type Remote struct {
+	Key     string
+	Lease   Lease      // zero if it cannot be read
+	Refused []*Refusal // of one or both families; none if it is followed
+	Rows    []control.Row
+}
+
+// Len returns the number of leases of other nodes.
+func (m *Mapper) Len() int { return len(m.leases) }
+
+// Remotes iterates over the leases of other nodes, sorted by key.
+func (m *Mapper) Remotes() iter.Seq[Remote] {
+	return func(yield func(Remote) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m.leases)) {
+			l := m.leases[key]
+			if !yield(Remote{key, l.lease, slices.Clone(l.refused), m.rows.Rows(rowKey{lease: key})}) {
+				return
+			}
+		}
+	}
+}
+
+// Refused returns how many leases are not followed, by reason.
+func (m *Mapper) Refused() map[Reason]int {
+	counts := map[Reason]int{}
+	for r, n := range m.refused {
+		if n > 0 {
+			counts[Reason(r)] = n
+		}
+	}
+	return counts
+}
+
+// older reports whether a lease counts before another one.
+func (l *mapped) older(x *mapped) bool {
+	return cmp.Or(cmp.Compare(l.created, x.created), cmp.Compare(l.key, x.key)) < 0
+}
+
+func (l *mapped) refuse(r Reason, format string, args ...any) {
+	l.refused = append(l.refused, &Refusal{l.key, r, fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,126 @@
+package flannel
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Neighbour answers a packet to an address without a neighbour, which generations 1 and 2 do: the next Flush has a row for
+// the address, at the VTEP of its lease. It reports whether there is a lease. Of many addresses the oldest are forgotten.
+func (m *Mapper) Neighbour(ip netip.Addr, now time.Time) bool {
+	if m.cfg.Generation == 3 {
+		return false
+	}
+	row, ok := m.answer(ip)
+	if !ok {
+		return false
+	}
+	if a := m.asked[ip]; a != nil { // the switch has lost it
+		m.forget(a)
+	}
+	for len(m.asked) >= maxAsked {
+		m.forgetFirst()
+	}
+	a := &asked{ip: ip, at: now}
+	m.asked[ip] = a
+	m.queue = append(m.queue, a)
+	m.rows.Set(rowKey{ip: ip}, row)
+	return true
+}
+
+// MAC answers a frame to a MAC without an FDB entry, which generation 1 does.
+func (m *Mapper) MAC(mac frame.MAC, now time.Time) bool {
+	if m.cfg.Generation != 1 {
+		return false
+	}
+	for l := range m.byMAC[mac] {
+		for _, f := range []family{ipv4, ipv6} {
+			if e := l.lease.end(f); e.MAC == mac && m.follows(l, f) {
+				return m.Neighbour(l.lease.Subnet.prefix(f).Addr(), now)
+			}
+		}
+	}
+	return false
+}
+
+// Forget removes the rows of addresses that were asked for before a time, and returns how many are left. A packet to one of
+// them is a miss again.
+func (m *Mapper) Forget(before time.Time) int {
+	for len(m.queue) > 0 && (m.queue[0].gone || m.queue[0].at.Before(before)) {
+		m.forgetFirst()
+	}
+	return len(m.asked)
+}
+
+func (m *Mapper) forgetFirst() {
+	if a := m.queue[0]; !a.gone {
+		m.forget(a)
+	}
+	m.queue = m.queue[1:]
+}
+
+// forget removes the row of an address. Its place in the queue stays until its turn.
+func (m *Mapper) forget(a *asked) {
+	a.gone = true
+	delete(m.asked, a.ip)
+	m.rows.Set(rowKey{ip: a.ip})
+	if len(m.queue) > 2*maxAsked {
+		m.queue = slices.DeleteFunc(m.queue, func(a *asked) bool { return a.gone })
+	}
+}
+
+// reply works out the rows of all addresses that were asked for, after leases have changed.
+func (m *Mapper) reply() {
+	for ip, a := range m.asked {
+		if row, ok := m.answer(ip); ok {
+			m.rows.Set(rowKey{ip: ip}, row)
+		} else {
+			m.forget(a)
+		}
+	}
+}
+
+// answer returns the row for an address: that of the smallest subnet with it.
+func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
+	f, r := ipv4, &m.cfg.Network.IPv4
+	if ip.Is6() {
+		f, r = ipv6, &m.cfg.Network.IPv6
+	}
+	if !r.IsValid() || !r.Network.Contains(ip) {
+		return nil, false
+	}
+	for bits := f.least; bits >= r.Network.Bits(); bits-- {
+		for l := range m.byPrefix[netip.PrefixFrom(ip, bits).Masked()] {
+			if !m.follows(l, f) || m.direct(l, f) {
+				continue
+			}
+			e := l.lease.end(f)
+			return control.MAC{VNI: m.cfg.VNI, MAC: e.MAC, IP: ip, VTEP: netip.AddrPortFrom(l.vtep(e), 0), Tunnel: m.cfg.Tunnel}, true
+		}
+	}
+	return nil, false
+}
+
+// follows reports whether a lease counts for a family.
+func (m *Mapper) follows(l *mapped, f family) bool {
+	p := l.lease.Subnet.prefix(f)
+	if !p.IsValid() || l.lease.Type != m.cfg.Network.Backend.Type || l.unroutable {
+		return false
+	}
+	was := l.refused
+	defer func() { l.refused = was }()
+	r := &m.cfg.Network.IPv4
+	if f == ipv6 {
+		r = &m.cfg.Network.IPv6
+	}
+	return r.IsValid() && m.accept(l, f, r)
+}
+
+// direct reports whether packets to a lease do not use the tunnel.
+func (m *Mapper) direct(l *mapped, f family) bool {
+	return m.cfg.Network.Backend.DirectRouting && (m.cfg.Host || m.cfg.Direct != 0) && m.onLink(l.lease.end(f).PublicIP)
+}
