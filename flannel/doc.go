@@ -13,7 +13,8 @@
 //	      +-----------------------> Mapper: rows of package control for the switch, routes for the host
 //
 // What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager". Package
-// etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way.
+// etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way. A [Plane] puts the
+// parts together: one goroutine, for a [Shape] that makes what the rows need.
 //
 // # Whose a subnet is
 //
@@ -21,6 +22,14 @@
 // MAC from there. Each change of a key is a transaction on the revision that was read last: of two nodes that
 // want one subnet, one gets it, and a node that was away too long hears that its lease is lost, and leaves the key alone.
 // Two nodes with one PublicIP are a mistake: the second takes the lease, and the first hears it from Watch.
+//
+// # What happens when
+//
+//	the store is away                 rows stay, Status says since when; the lease is renewed as soon as it is back
+//	a watch ends, for any reason      another one, which begins with a snapshot: what differs is written
+//	the own key is gone, or another's the rows are withdrawn, and Run returns ErrLost
+//	the process ends                  the lease stays, and is found by its PublicIP
+//	a lease is bad                    it is named once, counted while it is there, and others are followed
 //
 // # Hostile input
 //
@@ -31,6 +40,6 @@
 //
 // # What is not built
 //
-// The plane that uses all this, and the program are not built yet. Backends are vxlan, host-gw and ipip; udp, wireguard and
-// the others of flannel are read, and refused by Backend.Supported.
+// A Shape and the program are not built yet. Backends are vxlan, host-gw and ipip; udp, wireguard and the others of flannel are
+// read, and refused by Backend.Supported. The network is read once, as flanneld does.
 package flannel

@@ -33,6 +33,7 @@ type Mapper struct {
 	rows    control.Ledger[rowKey]
 	routes  map[string][]Route
 	refused [reasons]int // leases, by reason
+	news    []*Refusal   // since the last News
 	asked   map[netip.Addr]*asked
 	queue   []*asked // the longest ago first
 }
@@ -326,6 +327,9 @@ func (m *Mapper) decide(l *mapped) {
 		l.unroutable = false
 	}
 	m.count(l, 1)
+	if !slices.EqualFunc(was, l.refused, func(a, b *Refusal) bool { return a.Reason == b.Reason }) {
+		m.tell(l)
+	}
 	m.rows.Set(rowKey{lease: l.key}, rows...)
 	if delete(m.routes, l.key); len(routes) > 0 {
 		m.routes[l.key] = routes
@@ -351,6 +355,7 @@ func (m *Mapper) Flush(owner string, p control.Programmer) error {
 				l.unroutable = true
 				l.refused = []*Refusal{{l.key, Unroutable, err.Error()}}
 				m.count(l, 1)
+				m.tell(l)
 			}
 		}
 	}
@@ -411,6 +416,22 @@ func (m *Mapper) Refused() map[Reason]int {
 		}
 	}
 	return counts
+}
+
+// maxNews is how many refusals News returns.
+const maxNews = 100
+
+func (m *Mapper) tell(l *mapped) {
+	if len(m.news) < maxNews {
+		m.news = append(m.news, l.refused...)
+	}
+}
+
+// News returns what has been refused since the last call, the first hundred.
+func (m *Mapper) News() []*Refusal {
+	list := m.news
+	m.news = nil
+	return list
 }
 
 // older reports whether a lease counts before another one.

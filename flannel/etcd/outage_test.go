@@ -90,6 +90,43 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// A watch that hears nothing ends, whatever the reason, and one where nothing happens goes on.
+func TestWatchSilence(t *testing.T) {
+	s := etcdlab.Start(t, etcdlab.Options{})
+	for name, stop := range map[string]func(l *lab){
+		"silence": func(l *lab) { l.proxy.Silence() }, "cut": func(l *lab) { l.proxy.Cut() }, "mute": func(l *lab) { l.proxy.Mute() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, s)
+			l.t = t
+			l.cfg.KeepAlive, l.cfg.Timeout = 300*time.Millisecond, time.Second
+			x := l.store()
+			seen := make(chan flannel.Change, 10)
+			ended := make(chan error, 1)
+			go func() { ended <- x.Watch(t.Context(), func(c flannel.Change) { seen <- c }) }()
+			<-seen
+			select {
+			case err := <-ended:
+				t.Fatalf("ended while nothing happens: %v", err)
+			case <-time.After(2 * time.Second):
+			}
+			l.put("10.3.1.0-24", []byte("x"), 0)
+			if c := <-seen; len(c.Set) != 1 {
+				t.Errorf("%+v", c)
+			}
+			stop(l)
+			begun := time.Now()
+			select {
+			case err := <-ended:
+				t.Logf("%v after %v", err, time.Since(begun).Round(10*time.Millisecond))
+			case <-time.After(10 * time.Second):
+				t.Error("the watch goes on")
+			}
+		})
+	}
+}
+
 // Without a leader a watch ends: what it says may be old.
 func TestLostLeader(t *testing.T) {
 	servers := etcdlab.Cluster(t, 3)

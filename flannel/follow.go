@@ -1,0 +1,271 @@
+package flannel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A follower is the running part of a Plane: one goroutine that has the table, and three that only wait for others.
+//
+//	watch  --- changes, ended --->  run: Mapper  --- rows, routes ---> Shape
+//	misses --- events ----------->    |    ^
+//	                                  +----+  renew: by a timer
+type follower struct {
+	p *Plane
+
+	changes chan Change
+	ended   chan error // of a watch
+	misses  chan frame.Event
+	renewed chan renewal
+	tasks   sync.WaitGroup
+}
+
+// A renewal is what has become of one.
+type renewal struct {
+	own *Own
+	err error
+}
+
+func (f *follower) run(ctx context.Context, own *Own) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer f.tasks.Wait()
+	defer cancel()
+	f.tasks.Go(func() { f.watch(ctx) })
+	var forget <-chan time.Time
+	if p := f.p; p.mapper.cfg.Generation != 3 {
+		if e := p.cfg.Shape.Misses(); e != nil {
+			f.tasks.Go(func() { f.hear(ctx, e) })
+		}
+		t := time.NewTicker(max(p.cfg.MissAge/20, 100*time.Millisecond))
+		defer t.Stop()
+		forget = t.C
+	}
+	renew := time.NewTimer(f.next(own))
+	defer renew.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case c := <-f.changes:
+			err = f.change(own, c)
+		case err := <-f.ended:
+			f.p.stale(err)
+		case e := <-f.misses:
+			err = f.answer(e)
+		case now := <-forget:
+			err = f.update(func(m *Mapper) { m.Forget(now.Add(-f.p.cfg.MissAge)) })
+		case <-renew.C:
+			if !own.Until.IsZero() {
+				f.tasks.Go(func() { f.renew(ctx, *own) })
+			}
+		case r := <-f.renewed:
+			if err = f.hasRenewed(r); err == nil {
+				own = r.own
+				renew.Reset(f.later(r))
+			}
+		}
+		if errors.Is(err, ErrLost) {
+			f.withdraw()
+			return err
+		}
+		if err != nil {
+			f.p.log.Warn("flannel: rows", "err", err)
+		}
+	}
+}
+
+// watch follows the store. Whenever a watch ends, it begins anew, with a snapshot.
+func (f *follower) watch(ctx context.Context) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := f.p.cfg.Store.Watch(ctx, func(c Change) {
+			wait = firstRetry
+			select {
+			case f.changes <- c:
+			case <-ctx.Done():
+			}
+		})
+		select {
+		case f.ended <- err:
+		case <-ctx.Done():
+			return
+		}
+		if sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// hear passes misses on.
+func (f *follower) hear(ctx context.Context, events Misses) {
+	defer events.Close()
+	for {
+		e, err := events.Next(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case f.misses <- e:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// change has changes of leases: this one, and those that have come meanwhile.
+func (f *follower) change(own *Own, c Change) error {
+	snapshot := false
+	err := f.update(func(m *Mapper) {
+		for {
+			snapshot = snapshot || c.Snapshot
+			m.Apply(c)
+			if lost := own.lost(c); lost != nil {
+				f.p.state.lost = lost
+			}
+			select {
+			case c = <-f.changes:
+				continue
+			default:
+			}
+			return
+		}
+	})
+	f.p.mu.Lock()
+	defer f.p.mu.Unlock()
+	if err := f.p.state.lost; err != nil {
+		return err
+	}
+	if snapshot {
+		f.p.fresh()
+	}
+	return err
+}
+
+// lost returns an error that wraps ErrLost if a change takes the lease from the node.
+func (own *Own) lost(c Change) error {
+	key := own.Record.Key
+	i := slices.IndexFunc(c.Set, func(r Record) bool { return r.Key == key })
+	switch {
+	case i >= 0 && !c.Set[i].Ours:
+		return fmt.Errorf("flannel: %v: somebody else has written %.300s: %w", own.Subnet, c.Set[i].Value, ErrLost)
+	case i < 0 && (c.Snapshot || slices.Contains(c.Deleted, key)):
+		return fmt.Errorf("flannel: %v: it is gone: %w", own.Subnet, ErrLost)
+	}
+	return nil
+}
+
+// update changes the table, and passes on what that comes to.
+func (f *follower) update(change func(m *Mapper)) error {
+	p := f.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p.mapper)
+	if p.state.lost != nil {
+		return nil
+	}
+	return p.flush()
+}
+
+// answer answers a miss.
+func (f *follower) answer(e frame.Event) error {
+	return f.update(func(m *Mapper) {
+		if e.VNI != m.cfg.VNI {
+			return
+		}
+		ok := false
+		switch e.Kind {
+		case frame.EventNeighbourMiss:
+			ok = m.Neighbour(e.IP.Unmap(), time.Now())
+		case frame.EventMACMiss:
+			ok = m.MAC(e.MAC, time.Now())
+		default:
+			return
+		}
+		if f.p.state.Misses++; !ok {
+			f.p.state.Unanswered++
+		}
+	})
+}
+
+// withdraw has the switch carry nothing any longer.
+func (f *follower) withdraw() {
+	p := f.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mapper.Reset(nil)
+	if err := p.flush(); err != nil {
+		p.log.Warn("flannel: rows", "err", err)
+	}
+}
+
+// flush passes rows and routes on. p.mu is held.
+func (p *Plane) flush() error {
+	err := p.mapper.Flush(p.cfg.Owner, p.cfg.Shape)
+	if routes := p.mapper.Routes(); !slices.Equal(routes, p.state.routes) {
+		if err2 := p.cfg.Shape.Routes(routes); err2 != nil {
+			err = errors.Join(err, err2)
+		} else {
+			p.state.routes = routes
+		}
+	}
+	const say = 20
+	news := p.mapper.News()
+	for _, r := range news[:min(len(news), say)] {
+		p.log.Warn("flannel: a lease is not followed", "key", r.Key, "reason", r.Reason.String(), "detail", r.Detail)
+	}
+	if n := len(news) - say; n > 0 {
+		p.log.Warn("flannel: more leases are not followed", "leases", n)
+	}
+	return err
+}
+
+// next returns when to renew a lease.
+func (f *follower) next(own *Own) time.Duration {
+	left := time.Until(own.Until)
+	return left - min(f.p.cfg.Margin, left*2/3)
+}
+
+// later returns when to renew next, after a renewal that may have failed.
+func (f *follower) later(r renewal) time.Duration {
+	if r.err == nil {
+		return f.next(r.own)
+	}
+	left := time.Until(r.own.Until)
+	if left <= 0 {
+		return time.Second
+	}
+	return min(max(left/10, firstRetry), time.Minute)
+}
+
+// renew renews a copy of the lease.
+func (f *follower) renew(ctx context.Context, own Own) {
+	err := f.p.cfg.Store.Renew(ctx, &own)
+	select {
+	case f.renewed <- renewal{&own, err}:
+	case <-ctx.Done():
+	}
+}
+
+// hasRenewed returns an error if the lease is lost.
+func (f *follower) hasRenewed(r renewal) error {
+	switch {
+	case r.err == nil:
+		f.p.have(r.own)
+	case errors.Is(r.err, ErrLost):
+		return r.err
+	default:
+		f.p.mu.Lock()
+		defer f.p.mu.Unlock()
+		f.p.state.LastError = r.err.Error()
+		if f.p.state.Stale.IsZero() { // else it has been said
+			f.p.log.Warn("flannel: the lease is not renewed yet", "until", r.own.Until, "err", r.err)
+		}
+	}
+	return nil
+}
