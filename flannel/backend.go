@@ -115,7 +115,6 @@ func (b *Backend) Supported() error {
 }
 
 // Overhead is what an encapsulated packet is longer, in bytes: outer headers, and with vxlan the inner Ethernet header.
-// flannel counts the outer header of vxlan as IPv4 on IPv6 underlays, too; so its MTU there is 20 more than fits.
 func (b *Backend) Overhead(outer6 bool) int {
 	ip := 20
 	if outer6 {
@@ -130,6 +129,15 @@ func (b *Backend) Overhead(outer6 bool) int {
 		return ip + 8
 	}
 	return 0
+}
+
+// MTU returns the MTU of pods: of the longest packet that fits the underlay, whose interface has the MTU link. With vxlan
+// flannel counts 50 bytes in a network with IPv6, too, where 70 are needed, and loses the longest packets.
+func (n *Network) MTU(link int) int {
+	if n.Backend.MTU != 0 {
+		link = n.Backend.MTU
+	}
+	return link - n.Backend.Overhead(n.IPv6.IsValid())
 }
 
 // raw returns the JSON of a backend.

@@ -3,6 +3,7 @@ module github.com/vxswitch/vxswitch/flannel
 go 1.26.0
 
 require (
+	github.com/google/gopacket v1.1.19
 	github.com/vxswitch/vxswitch v0.0.0
 	go.etcd.io/etcd/api/v3 v3.7.2
 	go.etcd.io/etcd/client/v3 v3.7.2
@@ -17,6 +18,7 @@ require (
 	github.com/gaissmai/bart v0.30.0 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
+	github.com/songgao/water v0.0.0-20200317203138-2b4b6d7c09d8 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.2 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/net v0.62.0 // indirect

@@ -98,6 +98,20 @@ func TestBackend(t *testing.T) {
 	}
 }
 
+func TestMTU(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`:                                                   1450,
+		`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "MTU": 1400}}`:                                      1350,
+		`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`: 1430,
+		`{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`:                                                 1500,
+		`{"Network": "10.3.0.0/16", "Backend": {"Type": "ipip"}}`:                                                    1480,
+	} {
+		if got := mustNetwork(t, text).MTU(1500); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
 // Each error names the field, the value and what is allowed.
 func TestNetworkErrors(t *testing.T) {
 	for text, want := range map[string]string{

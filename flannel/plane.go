@@ -26,8 +26,8 @@ const (
 type Shape interface {
 	control.Programmer
 
-	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own and Generation.
-	Open(n *Network, own *Own) (MapperConfig, error)
+	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own and Generation, 1 to 3.
+	Open(n *Network, own *Own, generation int) (MapperConfig, error)
 
 	// Routes has all routes of the host, whenever they have changed.
 	Routes(list []Route) error
@@ -122,6 +122,7 @@ func NewPlane(cfg *PlaneConfig) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{cfg: *cfg, log: cfg.Log, ready: make(chan struct{})}
+	p.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	p.cfg.Owner = cmp.Or(cfg.Owner, DefaultOwner)
 	p.cfg.Margin = cmp.Or(cfg.Margin, DefaultRenewMargin)
 	p.cfg.MissAge = cmp.Or(cfg.MissAge, DefaultMissAge)
@@ -173,7 +174,7 @@ func (p *Plane) run(ctx context.Context) error {
 		return err
 	}
 	p.log.Info("flannel: lease", "subnet", own.Subnet.String(), "network", n.String(), "until", own.Until)
-	mc, err := p.cfg.Shape.Open(n, own)
+	mc, err := p.cfg.Shape.Open(n, own, p.cfg.Generation)
 	if err != nil {
 		return fmt.Errorf("flannel: %w", err)
 	}

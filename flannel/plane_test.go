@@ -35,7 +35,7 @@ func newStage() *stage {
 	return &stage{Model: controltest.Model{VNIs: []frame.VNI{1}, VRFs: map[string][]frame.VNI{"pods": {1}}}, misses: make(chan frame.Event, 10)}
 }
 
-func (s *stage) Open(n *Network, own *Own) (MapperConfig, error) {
+func (s *stage) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
 	return MapperConfig{VRF: "pods"}, s.err
 }
 
@@ -477,7 +477,7 @@ func TestPlaneLinks(t *testing.T) {
 // A hostStage is one whose host routes.
 type hostStage struct{ *stage }
 
-func (s *hostStage) Open(n *Network, own *Own) (MapperConfig, error) {
+func (s *hostStage) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
 	return MapperConfig{Host: true}, nil
 }
 
