@@ -21,7 +21,7 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
 	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \
-	etcd:etcd-server etcdctl:etcd-client
+	etcd:etcd-server etcdctl:etcd-client iptables:iptables
 
 # A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants
 # a maker of initramfs: the smallest, if there is none.

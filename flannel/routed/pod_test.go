@@ -72,7 +72,7 @@ func (p *pod) got(b []byte) {
 		switch {
 		case !ok:
 		case icmp.TypeCode.Type() == layers.ICMPv4TypeEchoRequest:
-			p.icmp(addr(ip.SrcIP), layers.ICMPv4TypeEchoReply, icmp.Seq)
+			p.icmp(addr(ip.SrcIP), layers.ICMPv4TypeEchoReply, icmp.Id, icmp.Seq, icmp.Payload)
 		case icmp.TypeCode.Type() == layers.ICMPv4TypeEchoReply:
 			p.pongs <- pong{addr(ip.SrcIP), icmp.Seq, ip.TTL}
 		}
@@ -92,7 +92,7 @@ func (p *pod) got(b []byte) {
 	if e, ok := x.Layer(layers.LayerTypeICMPv6Echo).(*layers.ICMPv6Echo); ok && addr(ip.DstIP) == p.ip {
 		icmp := x.Layer(layers.LayerTypeICMPv6).(*layers.ICMPv6)
 		if icmp.TypeCode.Type() == layers.ICMPv6TypeEchoRequest {
-			p.icmp(addr(ip.SrcIP), layers.ICMPv6TypeEchoReply, e.SeqNumber)
+			p.icmp(addr(ip.SrcIP), layers.ICMPv6TypeEchoReply, e.Identifier, e.SeqNumber, e.Payload)
 		} else {
 			p.pongs <- pong{addr(ip.SrcIP), e.SeqNumber, ip.HopLimit}
 		}
@@ -100,17 +100,16 @@ func (p *pod) got(b []byte) {
 }
 
 // icmp sends an echo request or reply to an address, by the gateway.
-func (p *pod) icmp(to netip.Addr, kind uint8, seq uint16) {
-	data := gopacket.Payload(bytes.Repeat([]byte("flannel "), 10))
+func (p *pod) icmp(to netip.Addr, kind uint8, id, seq uint16, data gopacket.Payload) {
 	if to.Is4() {
 		p.send(p.gate, layers.EthernetTypeIPv4, &layers.IPv4{Version: 4, IHL: 5, TTL: 64, Protocol: layers.IPProtocolICMPv4, SrcIP: p.ip.AsSlice(), DstIP: to.AsSlice()},
-			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(kind, 0), Id: 7, Seq: seq}, data)
+			&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(kind, 0), Id: id, Seq: seq}, data)
 		return
 	}
 	ip := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolICMPv6, SrcIP: p.ip.AsSlice(), DstIP: to.AsSlice()}
 	h := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(kind, 0)}
 	h.SetNetworkLayerForChecksum(ip)
-	p.send(p.gate, layers.EthernetTypeIPv6, ip, h, &layers.ICMPv6Echo{Identifier: 7, SeqNumber: seq}, data)
+	p.send(p.gate, layers.EthernetTypeIPv6, ip, h, &layers.ICMPv6Echo{Identifier: id, SeqNumber: seq}, data)
 }
 
 // ping sends one echo request, and returns whether it is answered within d, and with which TTL.
@@ -119,7 +118,7 @@ func (p *pod) ping(to netip.Addr, seq uint16, d time.Duration) (ttl uint8, ok bo
 	if to.Is6() {
 		kind = layers.ICMPv6TypeEchoRequest
 	}
-	p.icmp(to, kind, seq)
+	p.icmp(to, kind, 7, seq, bytes.Repeat([]byte("flannel "), 10))
 	late := time.After(d)
 	for {
 		select {

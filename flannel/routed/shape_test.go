@@ -24,11 +24,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fabric is a network in memory, and a store of leases.
+// A fabric is a network of nodes, and a store of leases.
 type fabric struct {
-	t    *testing.T
-	wire *memory.Network
-	kv   func() flannel.KV
+	t      *testing.T
+	listen func(x *node.Tunnel) (vtep.Underlay, error)
+	kv     func() flannel.KV
 }
 
 // A member is a node of the flannel network, with one pod.
@@ -41,22 +41,23 @@ type member struct {
 	ended chan error
 }
 
+// newFabric makes a network in memory.
 func newFabric(t *testing.T, kv func() flannel.KV) *fabric {
-	f := &fabric{t, memory.NewNetwork(nil), kv}
-	t.Cleanup(func() { f.wire.Close() })
-	return f
+	wire := memory.NewNetwork(nil)
+	t.Cleanup(func() { wire.Close() })
+	return &fabric{t, func(x *node.Tunnel) (vtep.Underlay, error) {
+		if x.Type == encap.TypeIPIP {
+			return wire.ListenIP(x.Local, nil)
+		}
+		return wire.Listen(x.AddrPort(), nil)
+	}, kv}
 }
 
 // join starts node i, and adds a pod as soon as there is a subnet.
 func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Config)) *member {
 	t := f.t
 	t.Helper()
-	n, err := node.New(&node.Options{Owners: []string{"flannel"}, Listen: func(x *node.Tunnel) (vtep.Underlay, error) {
-		if x.Type == encap.TypeIPIP {
-			return f.wire.ListenIP(x.Local, nil)
-		}
-		return f.wire.Listen(x.AddrPort(), nil)
-	}})
+	n, err := node.New(&node.Options{Owners: []string{"flannel"}, Listen: f.listen})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,15 @@ const (
 // NewProxy makes a way to an address. It ends with the test.
 func NewProxy(t testing.TB, to string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return ProxyIn(t, to, func(f func()) { f() })
+}
+
+// ProxyIn is NewProxy from inside a host, whose method Do in is.
+func ProxyIn(t testing.TB, to string, in func(func())) *Proxy {
+	t.Helper()
+	var l net.Listener
+	var err error
+	in(func() { l, err = net.Listen("tcp", "127.0.0.1:0") })
 	if err != nil {
 		t.Fatal(err)
 	}
