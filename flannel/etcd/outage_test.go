@@ -127,6 +127,18 @@ func TestWatchSilence(t *testing.T) {
 	}
 }
 
+// A watch that etcd has not begun when it goes away ends, too.
+func TestWatchNeverBegins(t *testing.T) {
+	l := newLab(t, etcdlab.Start(t, etcdlab.Options{}))
+	l.cfg.KeepAlive, l.cfg.Timeout = 300*time.Millisecond, time.Second
+	x := l.store()
+	begun := time.Now()
+	err := x.Watch(t.Context(), func(c flannel.Change) { l.proxy.Cut() })
+	if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+}
+
 // Without a leader a watch ends: what it says may be old.
 func TestLostLeader(t *testing.T) {
 	servers := etcdlab.Cluster(t, 3)

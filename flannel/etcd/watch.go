@@ -25,9 +25,11 @@ func (s *Store) Watch(ctx context.Context, f func(flannel.Change)) error {
 		return err
 	}
 	f(flannel.Change{Snapshot: true, Set: list})
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
+	defer cancel(nil)
+	late := time.AfterFunc(s.cfg.Timeout, func() { cancel(context.DeadlineExceeded) }) // Watch waits until etcd has answered
 	events := s.client.Watch(ctx, s.subnets(), clientv3.WithPrefix(), clientv3.WithRev(revision+1))
+	late.Stop()
 	tick := time.NewTicker(s.cfg.KeepAlive)
 	defer tick.Stop()
 	for silent := 0; ; {
