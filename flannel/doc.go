@@ -15,7 +15,7 @@
 // What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager". Package
 // etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way. A [Plane] puts the
 // parts together: one goroutine, for a [Shape] that makes what the rows need. Package routed has one whose pods are ports of
-// the switch.
+// the switch, package hosted one whose host routes.
 //
 // # Whose a subnet is
 //
@@ -41,6 +41,6 @@
 //
 // # What is not built
 //
-// A Shape whose host routes, and the program are not built yet. Backends are vxlan, host-gw and ipip; udp, wireguard and the others of flannel are
+// The program is not built yet. Backends are vxlan, host-gw and ipip; udp, wireguard and the others of flannel are
 // read, and refused by Backend.Supported. The network is read once, as flanneld does.
 package flannel

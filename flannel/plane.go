@@ -54,6 +54,7 @@ type PlaneConfig struct {
 	PublicIP   netip.Addr // needed in a network with IPv4: where other nodes send packets to
 	PublicIPv6 netip.Addr // likewise, with IPv6
 	MAC, MACv6 frame.MAC  // of the VTEP; zero = as in the lease that is there, or else random
+	OneMAC     bool       // both families have one MAC, because one device takes what comes for both
 	Previous   Subnet     // that the node had before, if it knows
 
 	Generation int           // of vxlan, 1 to 3: see MapperConfig; 0 = 3
@@ -224,7 +225,7 @@ func (p *Plane) network(ctx context.Context) (n *Network, err error) {
 
 // acquire gets the lease.
 func (p *Plane) acquire(ctx context.Context, n *Network) (own *Own, err error) {
-	r := Request{Previous: p.cfg.Previous, Attrs: Attrs{Type: n.Backend.Type}}
+	r := Request{Previous: p.cfg.Previous, OneMAC: p.cfg.OneMAC, Attrs: Attrs{Type: n.Backend.Type}}
 	if n.IPv4.IsValid() {
 		r.IPv4.PublicIP = p.cfg.PublicIP
 	}

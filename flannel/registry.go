@@ -80,6 +80,9 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 	}
 	mine, taken := n.sort(records, r)
 	r.Attrs = r.Attrs.withMACs(mine)
+	if r.OneMAC && r.IPv4.MAC.IsHost() && r.IPv6.MAC.IsHost() {
+		r.IPv6.MAC = r.IPv4.MAC
+	}
 	for _, m := range mine {
 		if n.Suits(m.Subnet) {
 			begun := time.Now()

@@ -44,6 +44,9 @@ type Request struct {
 	// PublicIP, so that a node keeps its MAC when it starts again, or else for a random one.
 	Attrs
 
+	// OneMAC gives both families one MAC, that of IPv4 if they have different ones.
+	OneMAC bool
+
 	// Previous is the subnet that the node had before, and gets again if it is free. Of several leases with the
 	// PublicIP, it is preferred.
 	Previous Subnet

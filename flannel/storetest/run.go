@@ -319,6 +319,11 @@ func dual(t tester) {
 	if len(t.keys()) != 3 {
 		t.Errorf("%v after %v came again", t.keys(), first.Subnet)
 	}
+	r := dualRequest(1)
+	r.OneMAC = true
+	if own := t.acquire(s, n, r); own.IPv6.MAC != first.IPv4.MAC || own.IPv4.MAC != first.IPv4.MAC {
+		t.Errorf("%+v with one MAC, %+v before", own.Lease, first.Lease)
+	}
 }
 
 func six(t tester) {

@@ -77,8 +77,13 @@ func prepare(t testing.TB, o Options) *Server {
 		t.Skip("lab: -short leaves out what needs etcd")
 	}
 	for _, tool := range []string{"etcd", "etcdctl"} {
-		_, err := exec.LookPath(tool)
-		netns.Require(t, err)
+		switch _, err := exec.LookPath(tool); {
+		case err == nil:
+		case os.Getenv("CI") == "true":
+			t.Fatalf("lab: %v; CI=true forbids to skip", err)
+		default:
+			t.Skipf("lab: %v", err)
+		}
 	}
 	if o.Scheme == "" {
 		o.Scheme = "http"

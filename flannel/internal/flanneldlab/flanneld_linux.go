@@ -1,4 +1,3 @@
-// Package flanneldlab builds the real flanneld, and runs it in a network namespace as a peer for tests.
 package flanneldlab
 
 import (

@@ -1,0 +1,242 @@
+package hosted
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/hostnet"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Config says how the network becomes part of a host. Only Node is needed, and Link with backend host-gw or DirectRouting.
+type Config struct {
+	Node *node.Node
+
+	Owner  string // of what is provided and of the rows, as in the flannel.PlaneConfig; default "flannel"
+	Device string // name of the TAP; default "flannel." and the VNI
+
+	// Namespace is the network namespace of TAP and Link, as in port.DeviceConfig; default that of the program.
+	Namespace string
+
+	// Tunnel has settings of the tunnel that the network does not have, such as those of sockets. Its Name is "flannel" by
+	// default, its Local and Local6 are the public addresses.
+	Tunnel  node.Tunnel
+	AnyPeer bool // accept packets from anybody, as flanneld does
+
+	Link    string // the interface on which other nodes are, for routes without a tunnel
+	LinkMTU int    // MTU of that interface; 0 = 1500
+
+	Log *slog.Logger // of what had to be put back; nil = none
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("hosted: Config")
+	if c.Node == nil {
+		w.Wrong("Node", nil, "it is needed")
+	}
+	if c.LinkMTU != 0 && (c.LinkMTU < 576 || c.LinkMTU > 65535) {
+		w.Want("LinkMTU", c.LinkMTU, "576 to 65535, or 0 for 1500")
+	}
+	return w.Err()
+}
+
+// A Shape is a flannel.Shape on a host.
+type Shape struct {
+	cfg     Config
+	network *flannel.Network
+	tap     *hostnet.Host // nil with host-gw
+	link    *hostnet.Host // nil without routes of its own
+	whole   []hostnet.Route
+	misses  *vswitch.Events
+}
+
+var _ flannel.Shape = (*Shape)(nil)
+
+// New makes a Shape. It touches node and host when it is opened.
+func New(cfg *Config) (*Shape, error) {
+	if cfg == nil {
+		cfg = new(Config)
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	c := *cfg
+	c.Owner = cmp.Or(c.Owner, flannel.DefaultOwner)
+	c.Tunnel.Name = cmp.Or(c.Tunnel.Name, "flannel")
+	c.LinkMTU = cmp.Or(c.LinkMTU, 1500)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Shape{cfg: c}, nil
+}
+
+// MTU returns the MTU of pods in a network.
+func (s *Shape) MTU(n *flannel.Network) int { return n.MTU(s.cfg.LinkMTU) }
+
+// Open implements [flannel.Shape].
+func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m flannel.MapperConfig, err error) {
+	c, b := &s.cfg, &n.Backend
+	s.network = n
+	m = flannel.MapperConfig{Host: true, VNI: b.VNI}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(true))
+		}
+	}()
+	if b.Type == "host-gw" || b.DirectRouting {
+		if c.Link == "" {
+			return m, errors.New("hosted: Config.Link: it is needed for routes without a tunnel")
+		}
+		if s.link, err = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace, Repaired: s.repaired}); err != nil {
+			return m, err
+		}
+	}
+	if b.Type == "host-gw" {
+		return m, nil
+	}
+	if b.Type != "vxlan" {
+		return m, fmt.Errorf("hosted: backend %q: must be one of vxlan, host-gw: %w", b.Type, errors.ErrUnsupported)
+	}
+	if generation != 3 {
+		s.misses = c.Node.Switch().Events(frame.EventNeighbourMiss, frame.EventMACMiss)
+	}
+	c.Device = cmp.Or(c.Device, fmt.Sprintf("flannel.%d", b.VNI))
+	parts, err := s.parts(n, own, generation)
+	if err != nil {
+		return m, err
+	}
+	if err := c.Node.Provide(c.Owner, parts); err != nil {
+		return m, err
+	}
+	h := &hostnet.Config{Device: c.Device, Namespace: c.Namespace, MTU: s.MTU(n), Repaired: s.repaired}
+	for _, x := range []struct{ subnet, network netip.Prefix }{{own.Subnet.IPv4, n.IPv4.Network}, {own.Subnet.IPv6, n.IPv6.Network}} {
+		if !x.subnet.IsValid() {
+			continue
+		}
+		base := x.subnet.Addr()
+		h.Addresses = append(h.Addresses, netip.PrefixFrom(base, base.BitLen()))
+		if generation != 3 {
+			s.whole = append(s.whole, hostnet.Route{Prefix: x.network})
+		}
+	}
+	if s.tap, err = hostnet.Open(h); err != nil {
+		return m, err
+	}
+	return m, s.Routes(nil)
+}
+
+// parts returns what a node needs for a lease.
+func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*node.Config, error) {
+	c, b := &s.cfg, &n.Backend
+	mac := cmp.Or(own.IPv4.MAC, own.IPv6.MAC)
+	if six := own.IPv6.MAC; !six.IsZero() && six != mac {
+		return nil, fmt.Errorf("hosted: the lease has the MACs %v and %v: the plane must have OneMAC", mac, six)
+	}
+	t := c.Tunnel
+	if !t.Local.IsValid() {
+		t.Local, t.Local6 = own.IPv4.PublicIP, own.IPv6.PublicIP
+		if !t.Local.IsValid() {
+			t.Local, t.Local6 = t.Local6, netip.Addr{}
+		}
+	}
+	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
+		t.Peers = vtep.AnyPeer
+	}
+	t.Type, t.Port, t.GBP = encap.TypeVXLAN, b.Port, b.GBP
+	return &node.Config{
+		Tunnels: []node.Tunnel{t},
+		Ports: []node.Port{{Name: c.Device, Type: node.PortTAP,
+			DeviceConfig: port.DeviceConfig{MTU: s.MTU(n), MAC: mac, Namespace: c.Namespace}}},
+		Segments: []node.Segment{{
+			VNI: b.VNI, Tunnel: t.Name, Members: []node.Member{{Port: c.Device}},
+			FDB: []node.FDB{{MAC: mac, Port: c.Device}},
+			VSIConfig: vswitch.VSIConfig{
+				NoFlood: vswitch.Broadcast | vswitch.UnknownUnicast | vswitch.Multicast, NoLearn: !b.Learning, ForwardPinned: true,
+				TellMisses: generation == 1,
+			},
+			Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress, Miss: generation != 3}},
+		}},
+	}, nil
+}
+
+// repaired says what others had changed.
+func (s *Shape) repaired(r hostnet.Repair) { s.cfg.Log.Warn("hosted: put back", "what", r.String()) }
+
+// Program implements [control.Programmer].
+func (s *Shape) Program(owner string, u control.Update) error {
+	if s.network.Backend.Type == "host-gw" {
+		return nil // it has no rows
+	}
+	return s.cfg.Node.Program(owner, u)
+}
+
+// Routes implements [flannel.Shape].
+func (s *Shape) Routes(list []flannel.Route) error {
+	tap, link := slices.Clone(s.whole), []hostnet.Route(nil)
+	for _, r := range list {
+		if r.Direct {
+			link = append(link, hostnet.Route{Prefix: r.Prefix, Via: r.Via})
+		} else {
+			tap = append(tap, hostnet.Route{Prefix: r.Prefix, Via: r.Via, OnLink: true})
+		}
+	}
+	if s.link == nil {
+		return s.tap.SetRoutes(tap...)
+	}
+	if s.tap == nil {
+		return s.link.SetRoutes(link...)
+	}
+	for r := range s.tap.Routes() {
+		if slices.ContainsFunc(link, func(x hostnet.Route) bool { return x.Prefix == r.Prefix }) { // the kernel takes it once this one has gone
+			s.tap.SetRoutes(tap...)
+			break
+		}
+	}
+	err := s.link.SetRoutes(link...)
+	return errors.Join(err, s.tap.SetRoutes(tap...))
+}
+
+// Misses implements [flannel.Shape].
+func (s *Shape) Misses() flannel.Misses {
+	if s.misses == nil {
+		return nil
+	}
+	return s.misses
+}
+
+// Close implements [flannel.Shape]: routes, addresses and the TAP go.
+func (s *Shape) Close(lost bool) (err error) {
+	for _, h := range []**hostnet.Host{&s.tap, &s.link} {
+		if *h != nil {
+			err = errors.Join(err, (*h).Close())
+			*h = nil
+		}
+	}
+	if s.misses != nil {
+		s.misses.Close()
+		s.misses = nil
+	}
+	err2 := s.cfg.Node.Program(s.cfg.Owner, control.Update{Snapshot: true})
+	if err2 == nil {
+		err2 = s.cfg.Node.Provide(s.cfg.Owner, nil)
+	}
+	if errors.Is(err2, net.ErrClosed) { // the node has ended first
+		err2 = nil
+	}
+	return errors.Join(err, err2)
+}

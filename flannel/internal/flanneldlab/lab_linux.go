@@ -1,0 +1,118 @@
+package flanneldlab
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// Prefix is that of the keys.
+const Prefix = "/coreos.com/network"
+
+// A Lab is a flannel network in namespaces, with an etcd outside of them.
+//
+//	etcd ---- (a way into each host)
+//
+//	host n1      host n2      ...    192.0.2.I, 2001:db8::I
+//	  |  \         |  \
+//	  |   pod p1   |   pod p2        the second address of the subnet; the host has the first
+//	  +---- sw ----+
+type Lab struct {
+	Net  *netns.Net
+	Etcd *etcdlab.Server
+
+	t  testing.TB
+	sw *netns.Host
+}
+
+// New makes a lab with a network, and builds flanneld.
+func New(t testing.TB, network string) *Lab {
+	t.Helper()
+	l := &Lab{t: t, Net: netns.New(t)}
+	Build(t)
+	l.Etcd = etcdlab.Start(t, etcdlab.Options{})
+	l.Etcd.Ctl(t, "put", Prefix+"/config", network)
+	l.sw = l.Net.Switch("sw")
+	return l
+}
+
+// Host makes host I.
+func (l *Lab) Host(i int) *netns.Host {
+	l.t.Helper()
+	h := l.Net.Router(fmt.Sprint("n", i))
+	l.Net.Plug(h, fmt.Sprintf("192.0.2.%d/24,2001:db8::%d/64", i, i), l.sw)
+	h.TxOff("eth0") // the kernel's vxlan leaves checksums to a card that is not there
+	return h
+}
+
+// Way is the URL of etcd in a host.
+func (l *Lab) Way(h *netns.Host) string {
+	return "http://" + etcdlab.ProxyIn(l.t, l.Etcd.Addr, h.Do).Addr
+}
+
+// A Pod is a namespace with an address in each subnet of a host.
+type Pod struct {
+	*netns.Host
+	IPv4, IPv6 netip.Addr // invalid = none
+}
+
+// Pod makes a pod in host I, which has the first address of each subnet.
+func (l *Lab) Pod(h *netns.Host, i int, subnets ...netip.Prefix) *Pod {
+	l.t.Helper()
+	p := &Pod{Host: l.Net.Host(fmt.Sprint("p", i))}
+	var gates, pods []string
+	for _, s := range subnets {
+		if !s.IsValid() {
+			continue
+		}
+		gate := s.Masked().Addr().Next()
+		ip := gate.Next()
+		if ip.Is4() {
+			p.IPv4 = ip
+		} else {
+			p.IPv6 = ip
+		}
+		gates, pods = append(gates, netip.PrefixFrom(gate, s.Bits()).String()), append(pods, netip.PrefixFrom(ip, s.Bits()).String())
+	}
+	l.Net.Link(h, strings.Join(gates, ","), p.Host, strings.Join(pods, ","))
+	for _, g := range gates {
+		p.Route("default", "via", netip.MustParsePrefix(g).Addr().String())
+	}
+	return p
+}
+
+// A Theirs is a host with flanneld and a pod.
+type Theirs struct {
+	*Node
+	Host *netns.Host
+	Pod  *Pod
+}
+
+// Theirs makes host I with flanneld.
+func (l *Lab) Theirs(i int, args ...string) *Theirs {
+	l.t.Helper()
+	h := l.Host(i)
+	x := &Theirs{Node: Start(l.t, h, l.Way(h), args...), Host: h}
+	x.Pod = l.Pod(h, i, x.Subnets(l.t)...)
+	return x
+}
+
+// Subnets returns those of a flanneld.
+func (n *Node) Subnets(t testing.TB) (list []netip.Prefix) {
+	t.Helper()
+	b, err := os.ReadFile(n.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"FLANNEL_SUBNET", "FLANNEL_IPV6_SUBNET"} {
+		if strings.Contains(string(b), name+"=") {
+			list = append(list, netip.MustParsePrefix(n.Value(t, name)).Masked())
+		}
+	}
+	return list
+}
