@@ -1,0 +1,10 @@
+// Package daemon is the program vxflanneld: a node of a flannel network that takes flanneld's place on a host. It takes the flags of
+// flanneld v0.28 and the environment FLANNELD_*, keeps its lease in etcd, makes the device flannel.N, writes
+// /run/flannel/subnet.env last, and then follows the leases of other nodes. It is for Linux.
+//
+//	etcd  <-- lease -->  flannel.Plane  -->  hosted.Shape: flannel.1, routes  -->  node: VXLAN
+//	                          |
+//	                       ready: nft table, subnet.env, /readyz, systemd
+//
+// Flags of flanneld that this program does not have are errors that say so.
+package daemon

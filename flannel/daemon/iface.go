@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An uplink is the interface to other nodes.
+type uplink struct {
+	name       string
+	mtu        int
+	ipv4, ipv6 netip.Addr // invalid = none
+	links      []netip.Prefix
+}
+
+// addresses returns the prefixes of an interface that other hosts reach it by.
+func addresses(i net.Interface) (list []netip.Prefix) {
+	all, _ := i.Addrs()
+	for _, a := range all {
+		p, err := netip.ParsePrefix(a.String())
+		if err == nil && !p.Addr().IsLinkLocalUnicast() && !p.Addr().IsLoopback() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// toward returns the address from which the host sends to another one. No packet is sent.
+func toward(to netip.Addr) (netip.Addr, error) {
+	c, err := net.Dial("udp", netip.AddrPortFrom(to, 9).String())
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
+}
+
+// somewhere are addresses that only a default route leads to (RFC 5737, RFC 3849).
+var somewhere = []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("2001:db8:ffff::1")}
+
+// uplink finds the interface that the flags say, in flanneld's order.
+func (o *options) uplink() (*uplink, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	by := func(ok func(i net.Interface, addrs []netip.Prefix) bool) *uplink {
+		for _, i := range all {
+			if addrs := addresses(i); len(addrs) > 0 && ok(i, addrs) {
+				return newUplink(i, addrs)
+			}
+		}
+		return nil
+	}
+	at := func(a netip.Addr) *uplink {
+		return by(func(_ net.Interface, addrs []netip.Prefix) bool {
+			return slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == a })
+		})
+	}
+	for _, name := range o.ifaces {
+		a, err := netip.ParseAddr(name)
+		if u := by(func(i net.Interface, addrs []netip.Prefix) bool { return i.Name == name }); u != nil {
+			return u, nil
+		} else if err == nil {
+			if u := at(a); u != nil {
+				return u.prefer(a), nil
+			}
+		}
+	}
+	for _, expr := range o.regexes {
+		re := regexp.MustCompile(expr)
+		u := by(func(i net.Interface, addrs []netip.Prefix) bool {
+			return re.MatchString(i.Name) || slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return re.MatchString(p.Addr().String()) })
+		})
+		if u != nil {
+			return u, nil
+		}
+	}
+	to := somewhere
+	switch {
+	case o.canReach != "":
+		to = []netip.Addr{netip.MustParseAddr(o.canReach)}
+	case len(o.ifaces)+len(o.regexes) > 0:
+		return nil, fmt.Errorf("-iface, -iface-regex: %s: no interface with an address is called so", strings.Join(append(o.ifaces, o.regexes...), ", "))
+	case o.publicIP+o.publicIPv6 != "":
+		for _, s := range []string{o.publicIP, o.publicIPv6} {
+			if a, err := netip.ParseAddr(s); err == nil {
+				if u := at(a); u != nil {
+					return u.prefer(a), nil
+				}
+			}
+		}
+	}
+	for _, x := range to {
+		if a, err := toward(x); err == nil {
+			if u := at(a); u != nil {
+				return u.prefer(a), nil
+			}
+		}
+	}
+	return nil, errors.New("there is no default route that says which interface leads to other nodes: -iface says so")
+}
+
+func newUplink(i net.Interface, addrs []netip.Prefix) *uplink {
+	u := &uplink{name: i.Name, mtu: i.MTU, links: addrs}
+	for _, p := range addrs {
+		if a := p.Addr(); a.Is4() && !u.ipv4.IsValid() {
+			u.ipv4 = a
+		} else if a.Is6() && !u.ipv6.IsValid() {
+			u.ipv6 = a
+		}
+	}
+	return u
+}
+
+// prefer takes one of several addresses.
+func (u *uplink) prefer(a netip.Addr) *uplink {
+	if a.Is4() {
+		u.ipv4 = a
+	} else {
+		u.ipv6 = a
+	}
+	return u
+}

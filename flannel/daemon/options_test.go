@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/flannel"
+)
+
+func TestOptions(t *testing.T) {
+	o, err := parse([]string{"-etcd-endpoints", "http://10.0.0.1:2379,http://10.0.0.2:2379", "-iface", "eth0", "-iface=eth1", "--ip-masq", "-kube-subnet-mgr=false", "-iptables-forward-rules=false"},
+		[]string{"FLANNELD_ETCD_PREFIX=/a/b", "FLANNELD_IFACE=eth9", "FLANNELD_SUBNET_LEASE_RENEW_MARGIN=5", "FLANNELD_PUBLIC_IP=", "OTHER=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.etcd.Endpoints) != 2 || o.etcd.Prefix != "/a/b" || o.ifaces.String() != "eth0,eth1" || !o.masq || o.margin != 5 || o.subnetFile != "/run/flannel/subnet.env" {
+		t.Errorf("%+v", o)
+	}
+	for args, want := range map[string]string{
+		"-no-such-flag":                   "flag provided but not defined: -no-such-flag",
+		"eth0":                            `unexpected argument "eth0"`,
+		"-etcd-endpoints 10.0.0.1:2379":   `Endpoints: "10.0.0.1:2379": must be URLs such as`,
+		"-kube-subnet-mgr":                "subnets of Kubernetes nodes are not built",
+		"-kube-subnet-mgr=true":           "subnets of Kubernetes nodes are not built",
+		"-kube-api-url http://10.0.0.1":   "Kubernetes is not built",
+		"-ip-blackhole-route":             "a route for addresses without a pod is not built",
+		"-iptables-forward-rules":         "allow forwarding in your own rules",
+		"-public-ip fd00::1":              "-public-ip: \"fd00::1\": must be the address of one host",
+		"-public-ipv6 10.0.0.1":           "-public-ipv6: \"10.0.0.1\": must be",
+		"-iface-can-reach 0.0.0.0":        "-iface-can-reach: \"0.0.0.0\": must be",
+		"-iface-regex (":                  "-iface-regex: error parsing regexp",
+		"-subnet-lease-renew-margin 1440": "-subnet-lease-renew-margin: 1440: must be 1 to 1439",
+		"-healthz-port 70000":             "-healthz-port: 70000: must be 0 to 65535",
+		"-mode l3":                        "package routed has them",
+		"-mode x":                         `-mode: "x": must be tap`,
+		"-generation 4":                   "-generation: 4: must be 1 to 3",
+		"-etcd-keyfile x":                 "CertFile and KeyFile are only used together",
+	} {
+		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": `) {
+		t.Error(err)
+	}
+}
+
+func TestMasquerade(t *testing.T) {
+	n, err := flannel.ParseNetwork([]byte(`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := flannel.ParseKey("10.3.7.0-24&fc00:3:0:7::-64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `table inet vxflanneld
+delete table inet vxflanneld
+table inet vxflanneld {
+	chain postrouting {
+		type nat hook postrouting priority srcnat; policy accept;
+		ip saddr 10.3.0.0/16 ip daddr 10.3.0.0/16 return
+		ip saddr 10.3.0.0/16 ip daddr != 224.0.0.0/4 masquerade fully-random
+		ip daddr 10.3.7.0/24 return
+		ip saddr != 10.3.0.0/16 ip daddr 10.3.0.0/16 masquerade fully-random
+		ip6 saddr fc00:3::/48 ip6 daddr fc00:3::/48 return
+		ip6 saddr fc00:3::/48 ip6 daddr != ff00::/8 masquerade fully-random
+		ip6 daddr fc00:3:0:7::/64 return
+		ip6 saddr != fc00:3::/48 ip6 daddr fc00:3::/48 masquerade fully-random
+	}
+}
+`
+	if got := masquerade(n, own, true); got != want {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// TestMain is the program if the environment says so: tests start it in namespaces.
+func TestMain(m *testing.M) {
+	if os.Getenv("VXFLANNELD_TEST") != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		status := Main(ctx, os.Args[1:], os.Environ(), "vxflanneld test", os.Stdout, os.Stderr)
+		stop()
+		os.Exit(status)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// A program is a running vxflanneld.
+type program struct {
+	*netns.Proc
+	host *netns.Host
+	file string
+	way  string
+	args []string
+}
+
+func start(t *testing.T, l *flanneldlab.Lab, i int, args ...string) *program {
+	t.Helper()
+	p := &program{host: l.Host(i), file: filepath.Join(t.TempDir(), "run", "subnet.env"), args: args}
+	p.way = l.Way(p.host)
+	p.start(t)
+	return p
+}
+
+func (p *program) start(t *testing.T) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Proc = p.host.Start("env", append([]string{"VXFLANNELD_TEST=1", exe, "-etcd-endpoints", p.way, "-iface", "eth0", "-subnet-file", p.file, "-v", "1"}, p.args...)...)
+	p.Want("ready subnet=")
+}
+
+// read returns the subnet file and its subnet.
+func (p *program) read(t *testing.T) (string, flannel.Subnet) {
+	t.Helper()
+	b, err := os.ReadFile(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), flannel.PreviousSubnet(b)
+}
+
+const vxlanJSON = `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {"Type": "vxlan"}}`
+
+// The program beside real flanneld: pods reach each other, the file is what flanneld writes, it is healthy; after a kill
+// and a start everything is as it was; it ends without a trace.
+func TestProgram(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	b := l.Theirs(2)
+	p := start(t, l, 11, "-healthz-ip", "127.0.0.1", "-healthz-port", "8090")
+	text, subnet := p.read(t)
+	if want := fmt.Sprintf("FLANNEL_NETWORK=10.3.0.0/16\nFLANNEL_SUBNET=%v\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=false\n", netip.PrefixFrom(subnet.IPv4.Addr().Next(), 24)); text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
+	}
+	netns.Tool(t, "curl")
+	for _, path := range []string{"healthz", "readyz"} {
+		if got := p.host.Run("curl", "-sf", "http://127.0.0.1:8090/"+path); !strings.HasPrefix(got, "vxflanneld is r") {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	pod := l.Pod(p.host, 11, subnet.IPv4)
+	reach(t, pod.Host, b.Pod.IPv4.String())
+	if ttl := b.Pod.PingTTL(pod.IPv4.String()); ttl != 62 {
+		t.Errorf("TTL %d", ttl)
+	}
+	mac := p.host.MAC("flannel.1")
+
+	p.Kill()
+	p.host.Until("the device is gone with the process", func() bool { return p.host.Run("ip", "-o", "link", "show", "type", "tun") == "" })
+	begun := time.Now()
+	p.start(t)
+	up := time.Since(begun)
+	if _, again := p.read(t); again != subnet || p.host.MAC("flannel.1") != mac {
+		t.Errorf("after a kill %v and %s, before %v and %s", again, p.host.MAC("flannel.1"), subnet, mac)
+	}
+	reach(t, b.Pod.Host, pod.IPv4.String())
+	t.Logf("ready %v after the start, pods reached after %v", up.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond))
+
+	p.Signal(syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+	if got := p.host.Run("ip", "route", "show", "proto", "118") + p.host.Run("ip", "-o", "link", "show", "type", "tun"); got != "" {
+		t.Errorf("left: %s", got)
+	}
+	if _, again := p.read(t); again != subnet {
+		t.Errorf("the file has %v", again)
+	}
+}
+
+// With -ip-masq, what leaves the network has the address of the host, and pods talk to pods as they are.
+func TestProgramMasquerade(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	b := l.Theirs(2)
+	p := start(t, l, 11, "-ip-masq")
+	text, subnet := p.read(t)
+	if !strings.Contains(text, "FLANNEL_IPMASQ=true\n") {
+		t.Error(text)
+	}
+	pod := l.Pod(p.host, 11, subnet.IPv4)
+	reach(t, pod.Host, b.Pod.IPv4.String())
+	outside := l.Host(50)
+	seen := outside.Capture("eth0", "icmp and icmp[0] == 8")
+	pod.Ping("192.0.2.50", 1)
+	if got := source(seen.Stop()[0].Data); got != "192.0.2.11" {
+		t.Errorf("outside, a pod is %s", got)
+	}
+	seen = b.Pod.Capture("eth0", "icmp and icmp[0] == 8")
+	pod.Ping(b.Pod.IPv4.String(), 1)
+	if got := source(seen.Stop()[0].Data); got != pod.IPv4.String() {
+		t.Errorf("to a pod, a pod is %s", got)
+	}
+}
+
+// source is that of an IPv4 packet in an Ethernet frame.
+func source(b []byte) string {
+	a, _ := netip.AddrFromSlice(b[26:30])
+	return a.String()
+}
+
+// The program ends with an error and status 1 when its lease is taken, and when it cannot start.
+func TestProgramFails(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	p := start(t, l, 11)
+	_, subnet := p.read(t)
+	l.Etcd.Ctl(t, "del", flanneldlab.Prefix+"/subnets/"+subnet.Key())
+	p.Want("the lease is lost")
+	if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("%v", err)
+	}
+	var out, errs strings.Builder
+	for args, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"-iface none0": {1, "vxflanneld: -iface, -iface-regex: none0: no interface with an address is called so\n"},
+		"-mode l3":     {2, "vxflanneld: -mode: l3: pods as ports"},
+		"-version":     {0, "vxflanneld test\n"},
+		"-help":        {0, "Usage: vxflanneld"},
+	} {
+		out.Reset()
+		errs.Reset()
+		status := Main(t.Context(), strings.Fields(args), nil, "vxflanneld test", &out, &errs)
+		if got := out.String() + errs.String(); status != want.status || !strings.HasPrefix(got, want.text) {
+			t.Errorf("%s: status %d, %q", args, status, got)
+		}
+	}
+}
+
+func reach(t *testing.T, from *netns.Host, to string) {
+	t.Helper()
+	from.Until(to+" answers", func() bool {
+		_, err := from.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", to)
+		return err == nil
+	})
+}
