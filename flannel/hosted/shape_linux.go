@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -120,6 +122,9 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if err != nil {
 		return m, err
 	}
+	if err := c.free(); err != nil {
+		return m, err
+	}
 	if err := c.Node.Provide(c.Owner, parts); err != nil {
 		return m, err
 	}
@@ -138,6 +143,17 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		return m, err
 	}
 	return m, s.Routes(nil)
+}
+
+// free returns an error if there is a device with the name that is no TAP, such as that of flanneld, whose port is taken, too.
+func (c *Config) free() error {
+	if _, err := net.InterfaceByName(c.Device); c.Namespace != "" || err != nil {
+		return nil
+	}
+	if _, err := os.Stat("/sys/class/net/" + c.Device + "/tun_flags"); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("hosted: there is a device %s that is not a TAP: stop flanneld, and ip link delete %[1]s", c.Device)
 }
 
 // parts returns what a node needs for a lease.

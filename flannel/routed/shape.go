@@ -193,6 +193,9 @@ func (s *Shape) Misses() flannel.Misses {
 
 // Close implements [flannel.Shape]: it removes from the node what Open has provided, and the rows.
 func (s *Shape) Close(lost bool) error {
+	if s.misses != nil {
+		s.misses.Close()
+	}
 	err := s.cfg.Node.Program(s.cfg.Owner, control.Update{Snapshot: true})
 	if err == nil {
 		err = s.cfg.Node.Provide(s.cfg.Owner, nil)
