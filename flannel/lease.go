@@ -41,6 +41,9 @@ func (a *Attrs) end(f family) *End {
 // maxValue is the longest value of a lease, in bytes. flannel writes 250, with wireguard 350.
 const maxValue = 4 << 10
 
+// maxType is longer than the names of all backends.
+const maxType = 32
+
 type attrsJSON struct {
 	PublicIP      address
 	PublicIPv6    *address
@@ -97,7 +100,7 @@ func ParseLease(key string, value []byte) (l Lease, err error) {
 // parseAttrs reads a value, of which no more than the form is checked.
 func parseAttrs(key string, value []byte) (a Attrs, err error) {
 	refuse := func(r Reason, format string, args ...any) (Attrs, error) {
-		return Attrs{}, &Refusal{key, r, fmt.Sprintf(format, args...)}
+		return Attrs{}, refusal(key, r, format, args...)
 	}
 	if len(value) > maxValue {
 		return refuse(Oversize, "%d bytes: must be at most %d", len(value), maxValue)
@@ -105,6 +108,9 @@ func parseAttrs(key string, value []byte) (a Attrs, err error) {
 	var j attrsJSON
 	if err := json.Unmarshal(value, &j); err != nil {
 		return refuse(BadValue, "%v", err)
+	}
+	if len(j.BackendType) > maxType {
+		return refuse(BadValue, "BackendType: %d bytes: must be at most %d", len(j.BackendType), maxType)
 	}
 	if a.Type = j.BackendType; a.Type == "" {
 		a.Type = "udp"
@@ -151,7 +157,7 @@ func (f family) check(backend string, e *End) *Refusal {
 		name, data = "PublicIPv6", "BackendV6Data"
 	}
 	refuse := func(r Reason, format string, args ...any) *Refusal {
-		return &Refusal{Reason: r, Detail: fmt.Sprintf(format, args...)}
+		return refusal("", r, format, args...)
 	}
 	a := e.PublicIP
 	switch {

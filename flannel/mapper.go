@@ -3,7 +3,7 @@ package flannel
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"hash/maphash"
 	"iter"
 	"maps"
 	"net/netip"
@@ -26,7 +26,8 @@ type Mapper struct {
 	cfg   MapperConfig
 	links []netip.Prefix
 
-	leases   map[string]*mapped
+	seed     maphash.Seed
+	leases   map[string]*mapped // keys are cut after maxKey bytes: longer ones are refused anyway
 	byMAC    map[frame.MAC]map[*mapped]struct{}
 	byPrefix map[netip.Prefix]map[*mapped]struct{}
 
@@ -79,8 +80,7 @@ type Route struct {
 type mapped struct {
 	key        string
 	created    int64
-	revision   int64
-	value      []byte
+	sum        uint64 // of the value: what others write is not kept
 	lease      Lease
 	wrong      *Refusal   // by the parser
 	refused    []*Refusal // of one or both families
@@ -134,7 +134,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Mapper{cfg: *cfg, leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
+	m := &Mapper{cfg: *cfg, seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
 		routes: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)
@@ -152,29 +152,26 @@ func (m *Mapper) set(r Record) {
 	if r.Key == m.cfg.Own.Subnet.Key() {
 		return
 	}
-	if old := m.leases[r.Key]; old != nil {
-		if old.created == r.Created && string(old.value) == string(r.Value) {
-			old.revision = r.Revision
+	key, sum := clip(r.Key, maxKey+1), maphash.Bytes(m.seed, r.Value)
+	if old := m.leases[key]; old != nil {
+		if old.created == r.Created && old.sum == sum {
 			return // renewed
 		}
 		m.remove(old)
 	}
-	l := &mapped{key: r.Key, created: r.Created, revision: r.Revision, value: r.Value}
+	l := &mapped{key: key, created: r.Created, sum: sum}
 	lease, err := ParseLease(r.Key, r.Value)
 	if errors.As(err, &l.wrong); err == nil {
 		l.lease = lease
 	}
-	m.leases[r.Key] = l
-	if len(l.value) > maxValue {
-		l.value = l.value[:maxValue:maxValue] // of what is refused no more is kept
-	}
+	m.leases[key] = l
 	m.index(l)
 	m.settle(l)
 }
 
 // Delete has a lease that has gone.
 func (m *Mapper) Delete(key string) {
-	if l := m.leases[key]; l != nil {
+	if l := m.leases[clip(key, maxKey+1)]; l != nil {
 		m.remove(l)
 		m.reply()
 	}
@@ -184,7 +181,7 @@ func (m *Mapper) Delete(key string) {
 func (m *Mapper) Reset(records []Record) {
 	keep := map[string]bool{}
 	for _, r := range records {
-		keep[r.Key] = true
+		keep[clip(r.Key, maxKey+1)] = true
 	}
 	for key, l := range m.leases {
 		if !keep[key] {
@@ -204,7 +201,7 @@ func (m *Mapper) Apply(c Change) {
 		return
 	}
 	for _, k := range c.Deleted {
-		if l := m.leases[k]; l != nil {
+		if l := m.leases[clip(k, maxKey+1)]; l != nil {
 			m.remove(l)
 		}
 	}
@@ -353,7 +350,7 @@ func (m *Mapper) Flush(owner string, p control.Programmer) error {
 			if err := byRow[r]; err != nil {
 				m.count(l, -1)
 				l.unroutable = true
-				l.refused = []*Refusal{{l.key, Unroutable, err.Error()}}
+				l.refused = []*Refusal{refusal(l.key, Unroutable, "%v", err)}
 				m.count(l, 1)
 				m.tell(l)
 			}
@@ -440,5 +437,5 @@ func (l *mapped) older(x *mapped) bool {
 }
 
 func (l *mapped) refuse(r Reason, format string, args ...any) {
-	l.refused = append(l.refused, &Refusal{l.key, r, fmt.Sprintf(format, args...)})
+	l.refused = append(l.refused, refusal(l.key, r, format, args...))
 }

@@ -350,6 +350,39 @@ func TestUnroutable(t *testing.T) {
 	}
 }
 
+// Of what is no lease little is kept, however long it is.
+func TestMapperKeepsLittle(t *testing.T) {
+	m := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil)
+	long := strings.Repeat("x", 1<<20)
+	for range 3 {
+		m.Set(Record{Key: long, Value: []byte(long)})
+		m.Set(Record{Key: "10.3.2.0-24", Value: []byte(`{"PublicIP": "` + long + `"}`)})
+	}
+	for r := range m.Remotes() {
+		if len(r.Key) > 100 {
+			t.Errorf("a key of %d bytes", len(r.Key))
+		}
+		for _, x := range r.Refused {
+			if len(x.Error()) > 500 {
+				t.Errorf("a refusal of %d bytes", len(x.Error()))
+			}
+		}
+	}
+	if got := fmt.Sprint(m.Refused()); got != "map[key:1 oversize:1]" {
+		t.Error(got)
+	}
+	m.Delete(long)
+	m.Reset([]Record{{Key: "10.3.2.0-24", Value: []byte(`{"PublicIP": "` + strings.Repeat("y", 4000) + `"}`)}})
+	for r := range m.Remotes() {
+		if len(r.Refused) != 1 || len(r.Refused[0].Error()) > 500 {
+			t.Errorf("%v", r.Refused)
+		}
+	}
+	if m.Len() != 1 {
+		t.Errorf("%d leases", m.Len())
+	}
+}
+
 type programmer func(string, control.Update) error
 
 func (p programmer) Program(owner string, u control.Update) error { return p(owner, u) }

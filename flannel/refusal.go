@@ -54,6 +54,13 @@ type Refusal struct {
 	Detail string // what is wrong, and what is allowed
 }
 
+// maxDetail is how many bytes of a detail are kept: it may have something of the lease in it.
+const maxDetail = 300
+
+func refusal(key string, r Reason, format string, args ...any) *Refusal {
+	return &Refusal{clip(key, maxKey), r, clip(fmt.Sprintf(format, args...), maxDetail)}
+}
+
 // Error returns the refusal in one line.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("flannel: lease %q: %v: %s", r.Key, r.Reason, r.Detail)

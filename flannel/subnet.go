@@ -72,11 +72,11 @@ const maxKey = 80
 func ParseKey(key string) (Subnet, error) {
 	s, err := readKey(key)
 	if err != nil {
-		return Subnet{}, &Refusal{Key: clip(key, maxKey), Reason: BadKey, Detail: err.Error()}
+		return Subnet{}, refusal(key, BadKey, "%v", err)
 	}
 	for _, p := range s.prefixes() {
 		if m := p.Masked(); m != p {
-			return Subnet{}, &Refusal{Key: key, Reason: HostBits, Detail: fmt.Sprintf("%v: must be %v", p, m)}
+			return Subnet{}, refusal(key, HostBits, "%v: must be %v", p, m)
 		}
 	}
 	return s, nil
