@@ -230,9 +230,13 @@ func TestLeaves(t *testing.T) {
 		t.Errorf("%d segments are left", n)
 	}
 	everybody(t, 62, a, c)
-	b.start(f, 2, nil) // with whatever subnet it gets
+	old := b.Status().Own.Subnet
+	b.start(f, 2, func(p *flannel.PlaneConfig, s *routed.Config) { p.Previous = old }) // and so with another pod of the same address
 	pods, err := b.node.Segment(routed.DefaultPods, nil)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pods.Remove(b.pod.pipe); err != nil {
 		t.Fatal(err)
 	}
 	p := newPod(t, "again", b.Status().Own.Subnet.IPv4.Addr().Next().Next(), podsMAC(2))
