@@ -20,8 +20,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A stage is a Shape in plain memory.
-type stage struct {
+// A fakeShape is a Shape in plain memory.
+type fakeShape struct {
 	controltest.Model
 	err    error // of Open
 	misses chan frame.Event
@@ -31,24 +31,24 @@ type stage struct {
 	closed []bool // lost, of each Close
 }
 
-func newStage() *stage {
-	return &stage{Model: controltest.Model{VNIs: []frame.VNI{1}, VRFs: map[string][]frame.VNI{"pods": {1}}}, misses: make(chan frame.Event, 10)}
+func newFakeShape() *fakeShape {
+	return &fakeShape{Model: controltest.Model{VNIs: []frame.VNI{1}, VRFs: map[string][]frame.VNI{"pods": {1}}}, misses: make(chan frame.Event, 10)}
 }
 
-func (s *stage) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
+func (s *fakeShape) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
 	return MapperConfig{VRF: "pods"}, s.err
 }
 
-func (s *stage) Routes(list []Route) error {
+func (s *fakeShape) Routes(list []Route) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.routes = list
 	return nil
 }
 
-func (s *stage) Misses() Misses { return missesOf(s.misses) }
+func (s *fakeShape) Misses() Misses { return missesOf(s.misses) }
 
-func (s *stage) Close(lost bool) error {
+func (s *fakeShape) Close(lost bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = append(s.closed, lost)
@@ -72,7 +72,7 @@ func (m missesOf) Close() {}
 type site struct {
 	*Plane
 	t     *testing.T
-	stage *stage
+	shape *fakeShape
 	log   *lines
 	stop  func() error // and what Run has returned
 	ended chan error
@@ -80,8 +80,8 @@ type site struct {
 
 func run(t *testing.T, m *Memory, ip string, change func(c *PlaneConfig)) *site {
 	t.Helper()
-	s := &site{t: t, stage: newStage(), log: new(lines), ended: make(chan error, 1)}
-	c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: s.stage, PublicIP: netip.MustParseAddr(ip), Log: slog.New(slog.NewTextHandler(s.log, nil))}
+	s := &site{t: t, shape: newFakeShape(), log: new(lines), ended: make(chan error, 1)}
+	c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: s.shape, PublicIP: netip.MustParseAddr(ip), Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	if change != nil {
 		change(c)
 	}
@@ -105,7 +105,7 @@ func (s *site) wait() error {
 
 // routes returns the prefixes that the switch has.
 func (s *site) prefixes() (list []string) {
-	for _, r := range s.stage.Rows("flannel") {
+	for _, r := range s.shape.Rows("flannel") {
 		list = append(list, strings.Fields(r.String())[1])
 	}
 	slices.Sort(list)
@@ -183,8 +183,8 @@ func TestPlanes(t *testing.T) {
 			t.Error(err)
 		}
 		a.want("one has stopped, and has its lease", sb, sc)
-		if s := c.Status(); s.Phase != Stopped || !slices.Equal(c.stage.closed, []bool{false}) {
-			t.Errorf("%v, closed %v", s.Phase, c.stage.closed)
+		if s := c.Status(); s.Phase != Stopped || !slices.Equal(c.shape.closed, []bool{false}) {
+			t.Errorf("%v, closed %v", s.Phase, c.shape.closed)
 		}
 		mac := c.Status().Own.IPv4.MAC
 		c = run(t, m, "192.0.2.3", nil)
@@ -270,8 +270,8 @@ func TestLost(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, err, s.Status().Phase)
 			}
 			s.want(name)
-			if !slices.Equal(s.stage.closed, []bool{true}) || s.log.count("level=ERROR") != 1 {
-				t.Errorf("%s: closed %v, log %s", name, s.stage.closed, &s.log.b)
+			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.count("level=ERROR") != 1 {
+				t.Errorf("%s: closed %v, log %s", name, s.shape.closed, &s.log.b)
 			}
 		})
 	}
@@ -348,8 +348,8 @@ func TestWaits(t *testing.T) {
 		m.SetNetwork("")
 		s = run(t, m, "192.0.2.1", nil)
 		time.Sleep(time.Minute)
-		if err := s.stop(); err != nil || len(s.stage.closed) != 0 {
-			t.Errorf("%v, closed %v", err, s.stage.closed)
+		if err := s.stop(); err != nil || len(s.shape.closed) != 0 {
+			t.Errorf("%v, closed %v", err, s.shape.closed)
 		}
 	})
 }
@@ -363,7 +363,7 @@ func TestRunErrors(t *testing.T) {
 		"no subnet is free":                   {`{"Network": "10.3.0.0/28", "Backend": {"Type": "vxlan"}}`, nil},
 		"must be one of vxlan, host-gw, ipip": {`{"Network": "10.3.0.0/16", "Backend": {"Type": "wireguard"}}`, nil},
 		"flannel: PublicIPv6: it is needed in the network [fc00:3::/48] vxlan": {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`, nil},
-		"flannel: no device": {oneNetwork, func(c *PlaneConfig) { c.Shape.(*stage).err = boom }},
+		"flannel: no device": {oneNetwork, func(c *PlaneConfig) { c.Shape.(*fakeShape).err = boom }},
 		"must be 0 or 3":     {`{"Network": "10.3.0.0/16", "Backend": {"Type": "ipip"}}`, func(c *PlaneConfig) { c.Generation = 1 }},
 	} {
 		bubble(t, c.network, func(t *testing.T, m *Memory) {
@@ -426,27 +426,27 @@ func TestPlaneMisses(t *testing.T) {
 			m.Put("10.3.200.0-24", record("", 0, vxlan("192.0.2.200", 200)).Value, 0)
 			s := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Generation = g })
 			s.subnet()
-			base := len(s.stage.Rows("flannel"))
+			base := len(s.shape.Rows("flannel"))
 			ip := netip.MustParseAddr("10.3.200.7")
 			miss := frame.Event{Kind: frame.EventNeighbourMiss, VNI: 1, IP: ip}
 			other := miss
 			other.VNI = 7
-			s.stage.misses <- other
-			s.stage.misses <- miss
-			s.stage.misses <- frame.Event{Kind: frame.EventOverflow, VNI: 1}
+			s.shape.misses <- other
+			s.shape.misses <- miss
+			s.shape.misses <- frame.Event{Kind: frame.EventOverflow, VNI: 1}
 			unknown := miss
 			unknown.IP = netip.MustParseAddr("10.3.99.7")
-			s.stage.misses <- unknown
+			s.shape.misses <- unknown
 			synctest.Wait()
-			if got := s.stage.Neighbour(1, ip); got != mac(200) || len(s.stage.Rows("flannel")) != base+1 {
-				t.Errorf("generation %d: %v, rows %v", g, got, s.stage.Rows("flannel"))
+			if got := s.shape.Neighbour(1, ip); got != mac(200) || len(s.shape.Rows("flannel")) != base+1 {
+				t.Errorf("generation %d: %v, rows %v", g, got, s.shape.Rows("flannel"))
 			}
 			if st := s.Status(); st.Misses != 2 || st.Unanswered != 1 {
 				t.Errorf("%+v", st)
 			}
 			time.Sleep(DefaultMissAge + 2*time.Minute)
-			if len(s.stage.Rows("flannel")) != base {
-				t.Errorf("generation %d: later %v", g, s.stage.Rows("flannel"))
+			if len(s.shape.Rows("flannel")) != base {
+				t.Errorf("generation %d: later %v", g, s.shape.Rows("flannel"))
 			}
 			s.stop()
 		})
@@ -457,7 +457,7 @@ func TestPlaneMisses(t *testing.T) {
 func TestPlaneLinks(t *testing.T) {
 	bubble(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "DirectRouting": true}}`, func(t *testing.T, m *Memory) {
 		m.Put("10.3.200.0-24", record("", 0, vxlan("192.0.2.200", 200)).Value, 0)
-		s := &hostStage{stage: newStage()}
+		s := &hostShape{fakeShape: newFakeShape()}
 		p := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Shape = s })
 		p.subnet()
 		for _, links := range [][]netip.Prefix{prefixes("192.0.2.0/24"), nil, prefixes("192.0.2.0/24")} {
@@ -474,15 +474,15 @@ func TestPlaneLinks(t *testing.T) {
 	})
 }
 
-// A hostStage is one whose host routes.
-type hostStage struct{ *stage }
+// A hostShape is one whose host routes.
+type hostShape struct{ *fakeShape }
 
-func (s *hostStage) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
+func (s *hostShape) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
 	return MapperConfig{Host: true}, nil
 }
 
 func TestPlaneConfig(t *testing.T) {
-	good := PlaneConfig{Store: &Registry{}, Shape: newStage(), PublicIP: netip.MustParseAddr("192.0.2.1")}
+	good := PlaneConfig{Store: &Registry{}, Shape: newFakeShape(), PublicIP: netip.MustParseAddr("192.0.2.1")}
 	for want, change := range map[string]func(c *PlaneConfig){
 		"":                              func(c *PlaneConfig) {},
 		"Store: it is needed":           func(c *PlaneConfig) { c.Store = nil },
@@ -521,7 +521,7 @@ func BenchmarkStart(b *testing.B) {
 				m.Put(key, record(key, 0, vxlan(fmt.Sprintf("172.16.%d.%d", i/250, 1+i%250), i+1)).Value, 0)
 			}
 			for b.Loop() {
-				c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: &quickStage{newStage()}, PublicIP: netip.MustParseAddr("192.0.2.1")}
+				c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: &quickShape{newFakeShape()}, PublicIP: netip.MustParseAddr("192.0.2.1")}
 				p, err := NewPlane(c)
 				if err != nil {
 					b.Fatal(err)
@@ -537,7 +537,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// A quickStage takes rows without a look: the Model is quadratic.
-type quickStage struct{ *stage }
+// A quickShape takes rows without a look: the Model is quadratic.
+type quickShape struct{ *fakeShape }
 
-func (s *quickStage) Program(string, control.Update) error { return nil }
+func (s *quickShape) Program(string, control.Update) error { return nil }
