@@ -105,7 +105,11 @@ func States(t *testing.T, setup func(v *Veth), kinds map[string]Kind) {
 				for _, check := range checks {
 					check()
 				}
-				if now := OpenFiles(t); now != fds {
+				now := OpenFiles(t)
+				for end := time.Now().Add(5 * time.Second); now != fds && time.Now().Before(end); now = OpenFiles(t) {
+					time.Sleep(10 * time.Millisecond) // of commands that have ended a moment ago
+				}
+				if now != fds {
 					t.Errorf("%d descriptors before, %d after", fds, now)
 				}
 				goleak.VerifyNone(t, goroutines)
