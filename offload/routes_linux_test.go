@@ -74,3 +74,38 @@ func TestRule(t *testing.T) {
 		t.Errorf("the way is the one before: %+v", r.to(w))
 	}
 }
+
+// TestCarrier: a device that goes down and up is no change of a device, which would void all flows; one whose MTU changes is, and
+// one that is deleted has gone.
+func TestCarrier(t *testing.T) {
+	a, r := openRoutes(t)
+	index := r.to(way{local: addr(1), peer: addr(2)}).index
+	told := func(what string) (n news) {
+		t.Helper()
+		a.Until(what+" is told", func() bool {
+			select {
+			case <-r.changed:
+				n = r.take()
+				return true
+			default:
+				return false
+			}
+		})
+		return n
+	}
+	a.MTU("eth0", 1400)
+	if n := told("the MTU"); !n.changed || len(n.gone) != 0 || n.lost {
+		t.Errorf("the MTU: %+v", n)
+	}
+	a.IP("link", "set", "eth0", "down")
+	a.IP("link", "set", "eth0", "up")
+	if n := told("the carrier"); n.changed || len(n.gone) != 0 || n.lost {
+		t.Errorf("the carrier: %+v", n)
+	}
+	a.IP("link", "del", "eth0")
+	var gone bool
+	a.Until("it has gone", func() bool { _, gone = told("the end").gone[index]; return gone })
+	if len(r.used) != 0 {
+		t.Errorf("in use are %v", r.used)
+	}
+}
