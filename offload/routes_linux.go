@@ -212,7 +212,7 @@ func (r *routes) differ() bool {
 func (r *routes) find(w way) (x exit) {
 	o := &netlink.RouteGetOptions{SrcAddr: w.local.Unmap().AsSlice(), Mark: w.mark, Oif: w.device}
 	list, err := r.home.link.RouteGetWithOptions(w.peer.Unmap().AsSlice(), o)
-	if err != nil || len(list) == 0 || list[0].Type != unix.RTN_UNICAST {
+	if err != nil || len(list) == 0 || list[0].Type != unix.RTN_UNICAST || list[0].Encap != nil {
 		return x
 	}
 	r.use(list[0].LinkIndex) // before it is looked at

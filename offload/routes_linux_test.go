@@ -2,6 +2,7 @@ package offload
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,5 +108,22 @@ func TestCarrier(t *testing.T) {
 	a.Until("it has gone", func() bool { _, gone = told("the end").gone[index]; return gone })
 	if len(r.used) != 0 {
 		t.Errorf("in use are %v", r.used)
+	}
+}
+
+// TestWrappedRoute: where a route adds headers of its own, the kernel sends: what is carried would leave without them.
+func TestWrappedRoute(t *testing.T) {
+	a, r := openRoutes(t)
+	a.IP("addr", "add", "fd00::1/64", "dev", "eth0", "nodad")
+	if _, err := a.Try(t.Context(), "ip", "route", "add", "fd01::/64", "encap", "seg6", "mode", "encap", "segs", "fd00::9", "dev", "eth0"); err != nil {
+		t.Skip(err)
+	}
+	w := way{local: netip.MustParseAddr("fd00::1"), peer: netip.MustParseAddr("fd00::2")}
+	if r.to(w) == (exit{}) {
+		t.Fatal("no way to a neighbour")
+	}
+	w.peer = netip.MustParseAddr("fd01::5")
+	if x := r.to(w); x != (exit{}) {
+		t.Errorf("the way is %+v", x)
 	}
 }
