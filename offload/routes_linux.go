@@ -220,5 +220,9 @@ func (r *routes) find(w way) (x exit) {
 	if err != nil || link.Attrs().EncapType != "ether" || link.Attrs().Flags&net.FlagLoopback != 0 {
 		return x
 	}
-	return exit{link.Attrs().Index, link.Attrs().MTU}
+	x = exit{link.Attrs().Index, link.Attrs().MTU}
+	if m := list[0].MTU; m != 0 {
+		x.mtu = min(x.mtu, m)
+	}
+	return x
 }

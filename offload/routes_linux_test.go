@@ -127,3 +127,17 @@ func TestWrappedRoute(t *testing.T) {
 		t.Errorf("the way is %+v", x)
 	}
 }
+
+// TestRouteMTU: the MTU of a route counts if it is smaller than that of its device.
+func TestRouteMTU(t *testing.T) {
+	a, r := openRoutes(t)
+	w := way{local: addr(1), peer: addr(2)}
+	a.IP("route", "add", "192.0.2.2/32", "via", "198.51.100.2", "mtu", "1200")
+	if x := r.to(w); x.mtu != 1200 {
+		t.Errorf("%+v", x)
+	}
+	a.IP("route", "replace", "192.0.2.2/32", "via", "198.51.100.2", "mtu", "9000")
+	if !r.differ() || r.to(w).mtu != 1500 {
+		t.Errorf("%+v", r.to(w))
+	}
+}
