@@ -221,8 +221,9 @@ func (r *routes) find(w way) (x exit) {
 		return x
 	}
 	x = exit{link.Attrs().Index, link.Attrs().MTU}
-	if m := list[0].MTU; m != 0 {
-		x.mtu = min(x.mtu, m)
+	o.FIBMatch = true // the route itself: what routers have said of the path ends unheard, and is the VTEP's to follow
+	if list, err = r.home.link.RouteGetWithOptions(w.peer.Unmap().AsSlice(), o); err == nil && len(list) > 0 && list[0].MTU != 0 {
+		x.mtu = min(x.mtu, list[0].MTU)
 	}
 	return x
 }

@@ -140,4 +140,10 @@ func TestRouteMTU(t *testing.T) {
 	if !r.differ() || r.to(w).mtu != 1500 {
 		t.Errorf("%+v", r.to(w))
 	}
+	w = way{local: netip.MustParseAddr("fd00::1"), peer: netip.MustParseAddr("fd01::5")}
+	a.IP("addr", "add", "fd00::1/64", "dev", "eth0", "nodad")
+	a.IP("route", "add", "fd01::/64", "via", "fd00::2", "mtu", "1300")
+	if x := r.to(w); x.mtu != 1300 {
+		t.Errorf("%+v", x)
+	}
 }
