@@ -1,12 +1,15 @@
 package offload
 
 import (
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // TestCloseCarriesNothingOld: while Close waits for the goroutine, changes still void flows.
@@ -49,4 +52,52 @@ func TestSecond(t *testing.T) {
 		o := check.Must(New(r.sw, nil))(t)
 		check.OK(t, o.Close())
 	})
+}
+
+// TestCloseMeanwhile: all methods may be called while Close runs, and after it.
+func TestCloseMeanwhile(t *testing.T) {
+	h := rigHost(t)
+	for range 10 {
+		r := newRig(t, h)
+		table := r.vsi.FDB()
+		check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
+		check.OK(t, table.Set(macB, r.dests[3], fdb.Static))
+		r.o.ended.Go(r.o.run)
+		p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		for _, f := range []func(){
+			func() { r.o.Hint(p) },
+			func() { r.sw.Settle() },
+			func() { table.Delete(macB); _ = table.Set(macB, r.dests[3], fdb.Static) },
+			func() { _ = r.v.SetPeers([]vtep.PeerConfig{{Address: addr(2), Port: uint16(4789 + rand.IntN(2))}}) },
+			func() {
+				for e := range r.o.Flows() {
+					_ = e.Valid
+				}
+				st, err := r.o.Stats()
+				check.OK(t, err)
+				for range st.Refused {
+				}
+			},
+		} {
+			all.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						f()
+					}
+				}
+			})
+		}
+		time.Sleep(30 * time.Millisecond)
+		check.OK(t, r.o.Close())
+		check.OK(t, r.o.Close())
+		time.Sleep(5 * time.Millisecond)
+		close(stop)
+		all.Wait()
+		check.OK(t, r.sw.Close())
+	}
 }
