@@ -109,10 +109,13 @@ func TestOldDecisions(t *testing.T) {
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
 	fd := 0
-	var to *unix.SockaddrLinklayer
+	var to atomic.Pointer[unix.SockaddrLinklayer]
+	sendOn := func(dev string) {
+		to.Store(&unix.SockaddrLinklayer{Ifindex: check.Must(net.InterfaceByName(dev))(t).Index})
+	}
 	h.Do(func() {
 		fd = check.Must(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0))(t)
-		to = &unix.SockaddrLinklayer{Ifindex: check.Must(net.InterfaceByName("tapa"))(t).Index}
+		sendOn("tapa")
 	})
 	go func() {
 		defer close(stopped)
@@ -121,7 +124,7 @@ func TestOldDecisions(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = unix.Sendto(fd, numbered(macA, macB, sent.Add(1)), 0, to)
+				_ = unix.Sendto(fd, numbered(macA, macB, sent.Add(1)), 0, to.Load())
 			}
 		}
 	}()
@@ -153,7 +156,7 @@ func TestOldDecisions(t *testing.T) {
 		}},
 		{"detach of the source", func() { check.OK(t, at["tapa"].Detach()) }, func() {
 			open("tapa")
-			h.Do(func() { to.Ifindex = check.Must(net.InterfaceByName("tapa"))(t).Index })
+			h.Do(func() { sendOn("tapa") })
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
