@@ -203,8 +203,9 @@ func (o *Offload) Settle() {
 func (o *Offload) run() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var again <-chan time.Time // after calm
 	wake, changed := o.wake, o.routes.changed
+	var again <-chan time.Time
+	rest := func(begun time.Time) { again = time.After(max(calm, time.Since(begun))) } // half of the time at most
 	for {
 		select {
 		case <-o.done:
@@ -212,13 +213,17 @@ func (o *Offload) run() {
 		case p := <-o.hints:
 			o.offer(p)
 		case <-wake:
-			wake, again = nil, time.After(calm)
+			begun := time.Now()
 			o.renew()
+			wake = nil
+			rest(begun)
 		case <-again:
 			wake, changed, again = o.wake, o.routes.changed, nil
 		case <-changed:
-			changed, again = nil, time.After(calm)
+			begun := time.Now()
 			o.follows()
+			changed = nil
+			rest(begun)
 		case <-tick.C:
 			clear(o.refused)
 			clear(o.asked)
