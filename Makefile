@@ -38,7 +38,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak release
+.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare flows tunnels underlays growth soak release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -144,11 +144,12 @@ compare:
 	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg -bars docs/compare.svg >.compare.txt; s=$$?; \
 	if [ -s .compare.txt ]; then mv .compare.txt bench/results/compare.txt; else rm -f .compare.txt; fi; exit $$s
 
-# Parts of compare, in five and in fifteen minutes: the other encapsulations beside VXLAN, IP-in-IP with and without
-# batches; packet sockets and the portable underlay beside UDP sockets.
+# Parts of compare, in five, five and fifteen minutes: flows in the kernel; the other encapsulations beside VXLAN, IP-in-IP with
+# and without batches; packet sockets and the portable underlay beside UDP sockets.
+flows: CASES = tcp1,tcp4,tcp1-off,udp64,rr -contender kernel,vxswitch,vxswitch-flows,vxswitch-kernel,kernel-vxswitch -rounds 5
 tunnels: CASES = gpe-tcp1,gpe-udp64,tun-tcp1,tun-udp64,ipip-tcp1,ipip-udp64
 underlays: CASES = portable-tcp1,portable-udp64,packet-tcp1,packet-tcp4,packet-tcp1-off,packet-udp64,packet-udp1400,packet-rr,packet-idle,packet-ports -rounds 7 -seconds 4
-tunnels underlays:
+flows tunnels underlays:
 	@$(GO) run ./bench/compare -case $(CASES) -json bench/results/$@.json -svg bench/results/$@.svg >.$@.txt; s=$$?; \
 	if [ -s .$@.txt ]; then mv .$@.txt bench/results/$@.txt; else rm -f .$@.txt; fi; exit $$s
 
