@@ -15,7 +15,7 @@ import (
 // To an interface the TAP's frames are sent, and a veth makes of that that its other end receives them: it looks
 // then whether they are to its own MAC, as the host behind expects. bpf_redirect_peer does not: it says that all
 // frames are (Linux 6.18), so that a host would also take those that a switch floods. It serves on the way through
-// the hidden namespace, where nobody asks.
+// the hidden namespace, where nobody asks, and for frames to the MAC that the guest's end was made with.
 type glue struct {
 	veth      bool // of OpenVeth
 	namespace string
@@ -122,7 +122,7 @@ func (g *glue) redirect() error {
 		if err := g.attach(g.near.Index, sys.Redirect{Index: g.far.Index, Peer: true}); err != nil {
 			return err
 		}
-		return g.attach(g.far.Index, sys.Redirect{Index: g.near.Index})
+		return g.attach(g.far.Index, sys.Redirect{Index: g.near.Index, Own: g.guest.MAC})
 	})
 }
 

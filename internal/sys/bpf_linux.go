@@ -14,8 +14,9 @@ import (
 // A Redirect says where a program of [AttachRedirect] sends all that its interface receives. The zero value is
 // another interface, which sends the frames.
 type Redirect struct {
-	Index int  // of the interface, in the same network namespace
-	Peer  bool // no: the other end of the veth pair that Index is an end of, in another namespace, receives them
+	Index int     // of the interface, in the same network namespace
+	Peer  bool    // no: the other end of the veth pair that Index is an end of, in another namespace, receives them
+	Own   [6]byte // as if with Peer for frames to this MAC, which wait in no queue then; zero for none
 }
 
 // Helpers that a program calls: bpf-helpers(7). None of them asks for the GPL.
@@ -24,34 +25,74 @@ const (
 	helperRedirectPeer = 155 // bpf_redirect_peer(ifindex, flags), Linux 5.10
 )
 
+// An insn is struct bpf_insn.
+type insn struct {
+	op       uint8
+	dst, src uint8
+	off      int16
+	imm      int32
+}
+
+// Fields of struct __sk_buff, and the 32-bit comparisons, for which x/sys has no name.
+const (
+	skbData    = 76
+	skbDataEnd = 80
+	jmp32      = 0x06
+)
+
 // program returns the instructions:
 //
-//	r1 = to.Index
-//	r2 = 0
-//	call bpf_redirect
-//	exit
+//	   (with Own)
+//	   r2 = skb->data
+//	   r3 = skb->data_end
+//	   r4 = r2 + 6
+//	   if r4 > r3 goto other
+//	   if the 6 bytes at r2 are not Own goto other
+//	   r1 = Index
+//	   r2 = 0
+//	   call bpf_redirect_peer
+//	   exit
+//	other:
+//	   r1 = Index
+//	   r2 = 0
+//	   call bpf_redirect, or with Peer bpf_redirect_peer
+//	   exit
 func (to Redirect) program() []byte {
-	helper := int32(helperRedirect)
-	if to.Peer {
-		helper = helperRedirectPeer
+	send := func(helper int32) []insn {
+		return []insn{
+			{op: unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_K, dst: 1, imm: int32(to.Index)},
+			{op: unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_K, dst: 2},
+			{op: unix.BPF_JMP | unix.BPF_CALL, imm: helper},
+			{op: unix.BPF_JMP | unix.BPF_EXIT},
+		}
+	}
+	list := send(helperRedirect)
+	switch {
+	case to.Peer:
+		list = send(helperRedirectPeer)
+	case to.Own != [6]byte{}:
+		first, last := binary.NativeEndian.Uint32(to.Own[:]), binary.NativeEndian.Uint16(to.Own[4:])
+		list = append(append([]insn{
+			{op: unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W, dst: 2, src: 1, off: skbData},
+			{op: unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W, dst: 3, src: 1, off: skbDataEnd},
+			{op: unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_X, dst: 4, src: 2},
+			{op: unix.BPF_ALU64 | unix.BPF_ADD | unix.BPF_K, dst: 4, imm: 6},
+			{op: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_X, dst: 4, src: 3, off: 8},
+			{op: unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W, dst: 4, src: 2},
+			{op: jmp32 | unix.BPF_JNE | unix.BPF_K, dst: 4, off: 6, imm: int32(first)},
+			{op: unix.BPF_LDX | unix.BPF_MEM | unix.BPF_H, dst: 4, src: 2, off: 4},
+			{op: jmp32 | unix.BPF_JNE | unix.BPF_K, dst: 4, off: 4, imm: int32(last)},
+		}, send(helperRedirectPeer)...), list...)
 	}
 	var p []byte
-	for _, i := range []struct {
-		op   uint8
-		dst  uint8
-		much int32
-	}{
-		{unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_K, 1, int32(to.Index)},
-		{unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_K, 2, 0},
-		{unix.BPF_JMP | unix.BPF_CALL, 0, helper},
-		{unix.BPF_JMP | unix.BPF_EXIT, 0, 0},
-	} {
-		dst := i.dst // struct bpf_insn has two bit fields: the first is the low half only on little-endian machines
+	for _, i := range list {
+		regs := i.dst | i.src<<4 // two bit fields: the first is the low half only on little-endian machines
 		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-			dst <<= 4
+			regs = i.dst<<4 | i.src
 		}
-		p = append(p, i.op, dst, 0, 0)
-		p = binary.NativeEndian.AppendUint32(p, uint32(i.much))
+		p = append(p, i.op, regs)
+		p = binary.NativeEndian.AppendUint16(p, uint16(i.off))
+		p = binary.NativeEndian.AppendUint32(p, uint32(i.imm))
 	}
 	return p
 }

@@ -83,6 +83,7 @@ type LinkInfo struct {
 	Ethernet bool // its frames have Ethernet headers, and it is no loopback
 	Peer     int  // index of the other end of a veth pair
 	PeerNS   int  // where that is, as [Links.ID] numbers namespaces; Here if in the same
+	MAC      [6]byte
 }
 
 // Numbers that are no number of a namespace.
@@ -123,7 +124,7 @@ func (l *Links) get(m linkMessage) (i LinkInfo, err error) {
 		}
 		return none
 	}
-	return LinkInfo{
+	i = LinkInfo{
 		Index:    int(binary.NativeEndian.Uint32(answer[infoAt+4:])),
 		Name:     unix.ByteSliceToString(attribute(attrs, unix.IFLA_IFNAME)),
 		Kind:     unix.ByteSliceToString(attribute(attribute(attrs, unix.IFLA_LINKINFO), unix.IFLA_INFO_KIND)),
@@ -131,7 +132,9 @@ func (l *Links) get(m linkMessage) (i LinkInfo, err error) {
 		Ethernet: binary.NativeEndian.Uint16(answer[infoAt+2:]) == unix.ARPHRD_ETHER,
 		Peer:     number(unix.IFLA_LINK, 0),
 		PeerNS:   number(unix.IFLA_LINK_NETNSID, Here),
-	}, nil
+	}
+	copy(i.MAC[:], attribute(attrs, unix.IFLA_ADDRESS))
+	return i, nil
 }
 
 // ID returns the number that the namespace of other has here, or NoNumber.

@@ -19,6 +19,7 @@ type LinkInfo struct {
 	Ethernet bool
 	Peer     int
 	PeerNS   int
+	MAC      [6]byte
 }
 
 // Numbers that are no number of a namespace.
@@ -46,6 +47,7 @@ type VethEnd struct {
 type Redirect struct {
 	Index int
 	Peer  bool
+	Own   [6]byte
 }
 
 // BPFLink is not implemented on this system: no value of it exists.
