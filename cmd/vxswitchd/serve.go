@@ -69,8 +69,11 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, a
 		return err
 	}
 	defer m.close()
+	d.mu.Lock()
+	socket := cmp.Or(d.socket.at(), "none") // a PUT may move it
+	d.mu.Unlock()
 	fmt.Fprintf(out, "ready segments=%d ports=%d tunnels=%d socket=%s%s\n",
-		len(cfg.Segments), len(cfg.Ports), len(cfg.Tunnels), cmp.Or(d.socket.at(), "none"), m.at())
+		len(cfg.Segments), len(cfg.Ports), len(cfg.Tunnels), socket, m.at())
 	for {
 		select {
 		case <-asked.reload:
