@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -40,13 +39,12 @@ func OpenLinks() (*Links, error) {
 // when l is closed, or the process ends. It needs CAP_SYS_ADMIN.
 func NewNamespace() (l *Links, err error) {
 	done := make(chan bool)
-	go func() { // the thread ends with the goroutine
+	onThread(func() {
 		defer close(done)
-		runtime.LockOSThread()
 		if err = os.NewSyscallError("unshare", unix.Unshare(unix.CLONE_NEWNET)); err == nil {
 			l, err = OpenLinks()
 		}
-	}()
+	})
 	<-done
 	return l, err
 }

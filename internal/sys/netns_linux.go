@@ -45,19 +45,36 @@ func InNamespaceOf(fd uintptr, f func() error) error {
 }
 
 func inNamespace(ns int, f func() error) error {
-	// Setns is for one thread. It is not unlocked and so ends with the goroutine:
-	// there is no way back that could fail, and no other goroutine ever runs in the
-	// foreign namespace.
 	res := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
+	onThread(func() {
 		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
 			res <- fmt.Errorf("%w: %w", ErrNamespace, err)
 			return
 		}
 		res <- f()
-	}()
+	})
 	return <-res
+}
+
+// onThread starts f on a goroutine with a thread of its own, which ends with it: there is no way back from another
+// namespace that could fail, and no other goroutine ever runs there. Only the main thread of a process would not
+// end and would hold the namespace: it is kept busy while another runs f.
+func onThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		defer runtime.UnlockOSThread()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			runtime.LockOSThread()
+			f()
+		}()
+		<-done
+	}()
 }
 
 // here reports whether the thread is in the network namespace of a socket, and true
