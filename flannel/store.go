@@ -3,6 +3,7 @@ package flannel
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 )
 
@@ -60,6 +61,14 @@ type Own struct {
 	// Until is when the lease ends if it is not renewed, by the clock of this process: the time of the request and
 	// the time to live. Zero for a reservation, which does not end.
 	Until time.Time
+}
+
+// Underlay returns the addresses of a tunnel's end: the public addresses, with the second only if there are both.
+func (o *Own) Underlay() (local, local6 netip.Addr) {
+	if o.IPv4.PublicIP.IsValid() {
+		return o.IPv4.PublicIP, o.IPv6.PublicIP
+	}
+	return o.IPv6.PublicIP, netip.Addr{}
 }
 
 // A Record is a lease in a store, as it is written there.

@@ -165,10 +165,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	}
 	t := c.Tunnel
 	if !t.Local.IsValid() {
-		t.Local, t.Local6 = own.IPv4.PublicIP, own.IPv6.PublicIP
-		if !t.Local.IsValid() {
-			t.Local, t.Local6 = t.Local6, netip.Addr{}
-		}
+		t.Local, t.Local6 = own.Underlay()
 	}
 	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
 		t.Peers = vtep.AnyPeer
