@@ -46,13 +46,34 @@ func (o Outcome) String() string {
 // one of d, if d has reached its limit, or else one of the Dest with the most entries. So a host that sends from a
 // million MACs does not push out the MACs of others.
 func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
-	u := mac.Uint64()
+	return t.LearnUint64(mac.Uint64(), d, now)
+}
+
+// LearnUint64 is [Table.Learn] for a MAC as [frame.MAC.Uint64] has it.
+func (t *Table) LearnUint64(u uint64, d frame.Dest, now frame.Tick) Outcome {
+	a := t.arr.Load()
+	mask := uint64(len(a.slots) - 1)
+	for i := a.home(u) & mask; ; i = (i + 1) & mask {
+		s := &a.slots[i]
+		k := s.key.Load()
+		if k>>16 == 0 { // first: the zero MAC is nowhere
+			return t.learnSlow(a, u, d, now)
+		}
+		if k>>16 == u {
+			v := s.val.Load()
+			if (v^k)&stampMask == 0 && destOf(v) == d && d != frame.Filter &&
+				ageOf(seenOf(a.meta[i].Load()), now) == 0 && (t.bumps() == t.swept.Load() || t.current(v)) {
+				return Known
+			}
+			return t.learnSlow(a, u, d, now)
+		}
+	}
+}
+
+// learnSlow is what is left of Learn for a MAC that is not known at d, or was not seen in this tick.
+func (t *Table) learnSlow(a *array, u uint64, d frame.Dest, now frame.Tick) Outcome {
 	if u == 0 || u>>40&1 != 0 {
 		return Invalid
-	}
-	a := t.arr.Load()
-	if t.seenNow(a, u, d, now) {
-		return Known
 	}
 	if i, v, ok := a.find(u); ok && t.live(v) {
 		m := a.meta[i].Load()
@@ -68,24 +89,6 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 		}
 	}
 	return t.learn(u, d, now)
-}
-
-// seenNow reports whether the MAC is known at d and was seen in this tick. That is the usual case, and needs no more
-// work.
-func (t *Table) seenNow(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
-	mask := uint64(len(a.slots) - 1)
-	for i := a.home(u) & mask; ; i = (i + 1) & mask {
-		s := &a.slots[i]
-		k := s.key.Load()
-		if k>>16 == u {
-			v := s.val.Load()
-			return (v^k)&stampMask == 0 && destOf(v) == d && d != frame.Filter &&
-				ageOf(seenOf(a.meta[i].Load()), now) == 0 && (t.bumps() == t.swept.Load() || t.current(v))
-		}
-		if k>>16 == 0 {
-			return false
-		}
-	}
 }
 
 // claim returns the outcome for the entry v, m when its MAC is seen at d.
@@ -195,7 +198,7 @@ func (t *Table) learn(mac uint64, d frame.Dest, now frame.Tick) Outcome {
 
 // add learns a MAC that is not in the table.
 func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome {
-	if t.used >= len(a.slots)/4*3 {
+	if t.used >= fill(len(a.slots)) {
 		if len(a.slots) <= maxDirect {
 			t.rebuild(t.fitting())
 			a = t.arr.Load()

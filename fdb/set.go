@@ -63,7 +63,7 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 		if classOf(v) == learned {
 			t.notify(frame.EventMACDeleted, u, destOf(v), 0, false)
 		}
-	} else if t.used >= len(a.slots)/4*3 {
+	} else if t.used >= fill(len(a.slots)) {
 		t.rebuild(t.fitting())
 		a = t.arr.Load()
 	}

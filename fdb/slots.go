@@ -68,10 +68,22 @@ func newArray(size int, evict bool) *array {
 	return a
 }
 
-// sizeFor returns the number of slots of which n entries use at most three quarters.
+// roomy is the number of slots from which memory matters more than the time of a look-up.
+const roomy = 1 << 14
+
+// fill returns how many slots of an array of that size are used before it is rebuilt: three quarters, but of a small one
+// half of that, so that few look-ups need a second slot.
+func fill(size int) int {
+	if size < roomy {
+		return size / 8 * 3
+	}
+	return size / 4 * 3
+}
+
+// sizeFor returns the number of slots for n entries.
 func sizeFor(n int) int {
 	size := minSlots
-	for size/4*3 < n {
+	for fill(size) < n {
 		size *= 2
 	}
 	return size

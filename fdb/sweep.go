@@ -129,7 +129,7 @@ func (t *Table) fitting() int {
 	switch {
 	case t.used >= size/8*7 && n > size/2:
 		return size * 4
-	case n > size/8*5:
+	case n > fill(size)/6*5:
 		return size * 2
 	}
 	return size

@@ -121,8 +121,10 @@ func limitOf(n int) int {
 
 // Lookup returns the Dest of a MAC, or [frame.Filter] for a filter entry. It is wait-free, writes nothing
 // and does not allocate.
-func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) {
-	u := mac.Uint64()
+func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) { return t.LookupUint64(mac.Uint64()) }
+
+// LookupUint64 is [Table.Lookup] for a MAC as [frame.MAC.Uint64] has it: a worker has it from a frame in one load.
+func (t *Table) LookupUint64(u uint64) (frame.Dest, bool) {
 	a := t.arr.Load()
 	mask := uint64(len(a.slots) - 1)
 	for i := a.home(u) & mask; ; i = (i + 1) & mask {

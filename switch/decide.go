@@ -96,7 +96,7 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Kind != frame.Ethernet {
 		return c.gateway(f, at, frame.BadKind), nil
 	}
-	if r := c.source(f, frame.MAC(b[6:]), at); r != frame.NotDropped { // 3
+	if r := c.source(f, b, at); r != frame.NotDropped { // 3
 		return frame.Drop(r), nil
 	}
 	if c.slots.Neighbour != nil && isNeighbour(b) { // 4
@@ -113,16 +113,15 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if binary.BigEndian.Uint64(b)>>20 == bridgeMAC>>4 && !c.forwardBridge { // 5
 		return frame.Drop(frame.ReservedMAC), nil
 	}
-	dst := frame.MAC(b) // 6
-	d, known := c.vsi.fdb.Lookup(dst)
+	d, known := c.vsi.fdb.LookupUint64(binary.BigEndian.Uint64(b) >> 16) // 6
 	if c.confined && (!known || d.Port() != 0) {
 		return frame.Drop(frame.NotGateway), nil
 	}
 	if !known {
-		if c.misses && !dst.IsGroup() {
+		if dst := frame.MAC(b); c.misses && !dst.IsGroup() {
 			c.vsi.miss(dst, f.From, at.Tick)
 		}
-		return c.flood(dst), nil
+		return c.flood(frame.MAC(b)), nil
 	}
 	switch {
 	case d == frame.Filter:
@@ -137,7 +136,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	}
 	e := c.vsi.view.Load().find(d.Port())
 	if e == nil { // detached a moment ago
-		return c.flood(dst), nil
+		return c.flood(frame.MAC(b)), nil
 	}
 	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port { // 7
 		return frame.Drop(frame.SplitHorizon), nil
@@ -197,25 +196,24 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 	return frame.NotDropped
 }
 
-// source learns where f came from or, where learning is off, checks that the MAC may come from there.
+// source learns where f, with the bytes b, came from or, where learning is off, checks that the MAC may come from there.
 // On a locked attachment it needs an entry there. Nothing is learned from a peer without a number, or
 // if the frame's group policy header says so. Frames of the gateway pass unchecked.
-func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reason {
+func (c *circuit) source(f *frame.Frame, b []byte, at *frame.At) frame.Reason {
 	if f.From.Port() == 0 {
 		return frame.NotDropped
 	}
 	d := f.Origin()
-	learn := c.learn && !f.GBP.DontLearn && d == f.From
 	var o fdb.Outcome
-	if learn {
-		o = c.vsi.fdb.Learn(src, d, at.Tick)
-	} else if o = c.vsi.fdb.Check(src, d); c.locked && o != fdb.Filtered && o != fdb.Own && !c.vsi.fdb.Pinned(src, d) {
+	if c.learn && !f.GBP.DontLearn && d == f.From {
+		o = c.vsi.fdb.LearnUint64(binary.BigEndian.Uint64(b[6:])>>16, d, at.Tick)
+	} else if o = c.vsi.fdb.Check(frame.MAC(b[6:]), d); c.locked && o != fdb.Filtered && o != fdb.Own && !c.vsi.fdb.Pinned(frame.MAC(b[6:]), d) {
 		return frame.Locked
 	}
 	switch o {
 	case fdb.Refused, fdb.Frozen:
 		if o == fdb.Refused {
-			c.vsi.refused(src, d, at.Tick)
+			c.vsi.refused(frame.MAC(b[6:]), d, at.Tick)
 		}
 		if !c.forwardPinned {
 			return frame.MACPinned
