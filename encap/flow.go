@@ -25,12 +25,22 @@ const (
 // the addresses, the protocol and, except in fragments, the ports. It leaves the ports of the first fragment out too, so
 // that all fragments have the same hash. The hash is never 0. A secret seed prevents senders from choosing it.
 func FlowHash(b []byte, seed uint64) uint32 {
+	// Most frames have TCP or UDP in IPv4, without tags, options and fragments. They take the short way.
+	const ports = EthernetLen + ipv4Len
+	if len(b) < ports+4 || binary.BigEndian.Uint32(b[12:])>>8 != typeIPv4<<8|0x45 || binary.BigEndian.Uint16(b[20:])&0x3fff != 0 ||
+		b[23] != protoTCP && b[23] != protoUDP {
+		return flowHash(b, seed)
+	}
+	x := second(seed)
+	return fold(hashEthernet(seed, x, b) ^ hashAddrs4(seed, x, b[EthernetLen:], uint64(binary.BigEndian.Uint32(b[ports:]))))
+}
+
+func flowHash(b []byte, seed uint64) uint32 {
 	x := second(seed)
 	if len(b) < EthernetLen {
 		return fold(mix.Fold(seed, uint64(len(b))^x))
 	}
-	// Both MACs and EtherType or first tag: 14 bytes in two words that overlap.
-	h := mix.Fold(seed^binary.BigEndian.Uint64(b), x^binary.BigEndian.Uint64(b[6:]))
+	h := hashEthernet(seed, x, b)
 	etherType, p := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
 	for range 2 {
 		if (etherType != typeVLAN && etherType != typeQinQ) || len(p) < VLANTagLen {
@@ -61,13 +71,22 @@ func FlowHashIP(p []byte, seed uint64) uint32 {
 	return fold(mix.Fold(seed, uint64(len(p))^x))
 }
 
+// hashEthernet hashes both MACs and the EtherType or first tag: 14 bytes in two words that overlap.
+func hashEthernet(h, x uint64, b []byte) uint64 {
+	return mix.Fold(h^binary.BigEndian.Uint64(b), x^binary.BigEndian.Uint64(b[6:]))
+}
+
 func hashIPv4(h, x uint64, p []byte) uint64 {
-	proto, ihl := p[9], int(p[0]&0xf)*4
+	ihl := int(p[0]&0xf) * 4
 	var ports uint64
 	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; !fragment && ihl >= ipv4Len {
-		ports = portsOf(proto, p, ihl)
+		ports = portsOf(p[9], p, ihl)
 	}
-	return mix.Fold(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), x^uint64(proto)<<32^ports)
+	return hashAddrs4(h, x, p, ports)
+}
+
+func hashAddrs4(h, x uint64, p []byte, ports uint64) uint64 {
+	return mix.Fold(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), x^uint64(p[9])<<32^ports)
 }
 
 func hashIPv6(h, x uint64, p []byte) uint64 {
