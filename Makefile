@@ -144,9 +144,9 @@ compare:
 	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg -bars docs/compare.svg >.compare.txt; s=$$?; \
 	if [ -s .compare.txt ]; then mv .compare.txt bench/results/compare.txt; else rm -f .compare.txt; fi; exit $$s
 
-# Parts of compare, in two, five and fifteen minutes: flows in the kernel; the other encapsulations beside VXLAN, IP-in-IP with
+# Parts of compare, in four, five and fifteen minutes: flows in the kernel; the other encapsulations beside VXLAN, IP-in-IP with
 # and without batches; packet sockets and the portable underlay beside UDP sockets.
-flows: CASES = tcp1,tcp4,tcp1-off,udp64,rr -contender kernel,vxswitch-flows -rounds 5
+flows: CASES = tcp1,tcp4,tcp1-off,udp64,rr,pairs -contender kernel,vxswitch-flows,flows-one,flows-many -rounds 5
 tunnels: CASES = gpe-tcp1,gpe-udp64,tun-tcp1,tun-udp64,ipip-tcp1,ipip-udp64
 underlays: CASES = portable-tcp1,portable-udp64,packet-tcp1,packet-tcp4,packet-tcp1-off,packet-udp64,packet-udp1400,packet-rr,packet-idle,packet-ports -rounds 7 -seconds 4
 flows tunnels underlays:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -53,11 +54,16 @@ func blast(addr string, size int, d time.Duration, pps float64) (s sent, err err
 		return s, err
 	}
 	defer f.Close()
+	return newTrain(size).send(f, 0, func([]byte, uint64) {}, d, pps)
+}
+
+// send sends as blast does. In a message the payload begins at at; before each, head is asked for what precedes it.
+func (t *train) send(f *os.File, at int, head func(b []byte, n uint64), d time.Duration, pps float64) (s sent, err error) {
 	fd := f.Fd()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	t, p := newTrain(size), pace{pps: pps}
+	p := pace{pps: pps}
 	begin := time.Now()
 	for now := begin; now.Sub(begin) < d; now = time.Now() {
 		n := burst
@@ -69,7 +75,8 @@ func blast(addr string, size int, d time.Duration, pps float64) (s sent, err err
 			}
 		}
 		for i, b := range t.bufs[:n] {
-			binary.BigEndian.PutUint64(b, s.Sent+uint64(i))
+			head(b, s.Sent+uint64(i))
+			binary.BigEndian.PutUint64(b[at:], s.Sent+uint64(i))
 		}
 		k, e := sys.Sendmmsg(fd, t.msgs[:n], 0)
 		p.went(k)
@@ -83,8 +90,9 @@ func blast(addr string, size int, d time.Duration, pps float64) (s sent, err err
 	}
 	s.Seconds = time.Since(begin).Seconds()
 
-	b := make([]byte, lastSize)
-	putLast(b, s.Sent)
+	b := make([]byte, max(len(t.bufs[0]), at+lastSize))
+	copy(b, t.bufs[0])
+	putLast(b[at:], s.Sent)
 	for range farewells {
 		if _, err := f.Write(b); err != nil && !slices.ContainsFunc(passing[:], func(e unix.Errno) bool { return errors.Is(err, e) }) {
 			return s, err

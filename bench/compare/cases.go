@@ -63,6 +63,8 @@ func cases() []testCase {
 		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400), nil},
 		{"udp4", "four UDP flows, 1400 bytes of payload", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), nil},
 		{"rr", "TCP, a byte there and back", veth, latency, rr, nil},
+		{"pairs", "1,000 hosts that talk in 5,000 pairs, drawn by chance, beside one pair; UDP, 64 bytes of payload", veth,
+			[]string{"kpps", "CPU s/Mpkt", "flow entries", "% lost"}, talks, []string{"flows-one", "flows-many"}},
 		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
 		{"host-tcp1", "one TCP flow, the hosts as guests", veth, stream, tcp(1), hosts},
 		{"host-tcp4", "four TCP flows, the hosts as guests", veth, stream, tcp(4), hosts},

@@ -21,10 +21,11 @@ type contender struct {
 func (c contender) String() string { return c.name }
 
 func contenders() []contender {
+	flows := direct("-id", vni, "-kind", "veth", "-datapath", "kernel")
 	return []contender{
 		{name: "kernel", join: both(kernel), note: "kernel vxlan device in a kernel bridge, both ends"},
 		{name: "vxswitch", join: both(vxswitch()), note: "TAP device of examples/p2p in a kernel bridge, both ends"},
-		{name: "vxswitch-flows", join: both(direct("-id", vni, "-kind", "veth", "-datapath", "kernel")), note: "veth device of examples/p2p in the guest without a bridge, both ends; the kernel carries what p2p has decided"},
+		{name: "vxswitch-flows", join: both(flows), note: "veth device of examples/p2p in the guest without a bridge, both ends; the kernel carries what p2p has decided"},
 		{name: "kernel-vxswitch", join: ends(kernel, vxswitch()), note: "the sender is behind the kernel"},
 		{name: "vxswitch-kernel", join: ends(vxswitch(), kernel), note: "the sender is behind p2p"},
 		{name: "veth", join: both(untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
@@ -37,6 +38,8 @@ func contenders() []contender {
 		{name: "kernel-host", special: true, join: both(kernelDirect), note: "kernel vxlan device without a bridge: the hosts themselves are the guests, both ends"},
 		{name: "vxswitch-host", special: true, join: both(direct("-id", vni)), note: "TAP device of examples/p2p, likewise"},
 		{name: "vxswitch-flows-host", special: true, join: both(direct("-id", vni, "-datapath", "kernel")), note: "as vxswitch-host, with -datapath kernel: the kernel carries what p2p has decided"},
+		{name: "flows-one", special: true, join: talking(1, flows), note: "as vxswitch-flows, with a host behind each guest"},
+		{name: "flows-many", special: true, join: talking(talkPairs, flows), note: "likewise, with 500 hosts behind each guest, which talk in 5,000 pairs: two flow entries each at either end"},
 		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
 		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
 		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},

@@ -28,6 +28,11 @@
 // The cases "packet" are for one program over UDP sockets and over packet sockets (underlay/afpacket):
 // throughput, processor time, latency, memory, and how flows are spread over outer source ports.
 //
+// In the case "pairs", the kernel carries the flows of p2p, and the ratio is that of 1,000 hosts, 500 behind each guest, to one
+// behind each: they talk in 5,000 pairs, so that each end has 10,000 flow entries. The program itself sends and receives for
+// them, by packet sockets. Before, it has each pair send until the kernel carries it, and all the while the receiver's hosts
+// answer, 5,000 packets a second. If user space has carried any but a few of the packets, that is an error and no figure.
+//
 // TCP streams, and four flows of UDP, are iperf3's. Other packets come from a generator of
 // the program's own, and go to a sink of its own, which it executes inside the guests: they
 // move 64 at a time and the sink reads in intervals, so that it is the tunnel that is measured

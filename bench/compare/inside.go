@@ -10,13 +10,16 @@ import (
 	"time"
 )
 
-// inside runs the senders and receivers of the cases rr, udp64 and udp1400, for which
+// inside runs the senders and receivers of the cases rr, udp64, udp1400 and pairs, for which
 // the program executes itself inside a guest, and a tunnel inside a host:
 //
 //	echo ADDR                      answers bytes
 //	rr ADDR DURATION               sends them
 //	sink ADDR SIZE                 counts packets
 //	blast ADDR SIZE DURATION PPS   sends them; PPS 0: as fast as it can
+//	talk DEV END PAIRS RUN DURATION PPS
+//	                               sends packets of many pairs of hosts
+//	hear DEV                       counts them
 //	lone LOCAL REMOTE MTU          IP in IP without batches
 //	end UNDERLAY LOCAL REMOTE      VXLAN over either underlay
 //	flows ADDR                     sends a packet of each of many flows
@@ -45,6 +48,13 @@ func inside(args []string) bool {
 		err = insideSink(args[1], args[2])
 	case len(args) == 5 && args[0] == "blast":
 		err = insideBlast(args[1], args[2], args[3], args[4])
+	case len(args) == 7 && args[0] == "talk":
+		err = insideTalk(args[1], args[2], args[3], args[4], args[5], args[6])
+	case len(args) == 2 && args[0] == "hear":
+		var f *os.File
+		if f, err = hear(args[1]); err == nil {
+			err = count(f, talkHead, talkSize)
+		}
 	case len(args) == 4 && args[0] == "lone":
 		err = lone(args[1], args[2], args[3])
 	case len(args) == 4 && args[0] == "end":
@@ -78,9 +88,14 @@ func insideSink(addr, size string) error {
 	if err != nil {
 		return err
 	}
+	return count(f, 0, n)
+}
+
+// count is sink on a socket of its own, with what it counted as text.
+func count(f *os.File, at, size int) error {
 	defer f.Close()
 	fmt.Println("ready")
-	r, err := sink(f, n, sinkSilent)
+	r, err := sink(f, at, size, sinkSilent)
 	if err != nil {
 		return err
 	}

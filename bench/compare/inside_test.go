@@ -19,7 +19,7 @@ func TestPayload(t *testing.T) {
 
 // What is no command of the inside is left to the flags.
 func TestInsideOthers(t *testing.T) {
-	for _, args := range [][]string{nil, {"-case", "rr"}, {"sink"}, {"blast", "a", "b"}, {"echo", "a", "b"}} {
+	for _, args := range [][]string{nil, {"-case", "rr"}, {"sink"}, {"blast", "a", "b"}, {"echo", "a", "b"}, {"talk", "a"}, {"hear"}} {
 		if inside(args) {
 			t.Errorf("%q was taken", args)
 		}

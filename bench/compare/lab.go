@@ -38,6 +38,7 @@ type lab struct {
 	shared
 	hosts, guests [2]string // namespaces; a guest may be its host
 	inner         int       // MTU of the guests
+	pairs         int       // of hosts behind the guests that talk, in the case pairs
 	tunnels       []*netns.Process
 	procs         []*netns.Process // all there are, tunnels included
 }

@@ -34,6 +34,7 @@ func limits() []limit {
 		{Case: "udp64", Beside: "kernel", Limit: 1.2},
 		{Case: "udp64", Beside: "ovs", Limit: 4},
 		{Case: "rr", Beside: "kernel", Limit: 0.33},
+		{Case: "pairs", Of: "flows-many", Beside: "flows-one", Limit: 0.9},
 		{Case: "idle", Limit: 40},
 		{Case: "ovs-tcp1", Of: "vxswitch-ovs", Beside: "ovs", Limit: 0.40},
 		{Case: "ovs-tcp1", Of: "ovs-vxswitch", Beside: "ovs", Limit: 0.75},

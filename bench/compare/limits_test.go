@@ -50,6 +50,7 @@ func TestLimits(t *testing.T) {
 			"tcp1-off": {"kernel": 5, "vxswitch": 2.45},
 			"udp64":    {"kernel": 100, "vxswitch": 130, "ovs": 40},
 			"rr":       {"kernel": 9000, "vxswitch": 3000},
+			"pairs":    {"flows-one": 200, "flows-many": 179},
 			"idle":     {"vxswitch": 12.25, "ovs": 90},
 
 			"gpe-tcp1":   {"vxswitch": 7, "gpe": 7.7},
@@ -67,6 +68,7 @@ func TestLimits(t *testing.T) {
 			"udp64: 1.3 of kernel in kpps, at least 1.2: met",
 			"udp64: 3.25 of ovs in kpps, at least 4: missed",
 			"rr: 0.333 of kernel in transactions/s, at least 0.33: met",
+			"pairs: flows-many 0.895 of flows-one in kpps, at least 0.9: missed",
 			"idle: 12.2 MiB resident, at most 40: met",
 			"gpe-tcp1: gpe 1.1 of vxswitch in Gbit/s, at least 0.909: met",
 			"gpe-udp64: gpe 0.9 of vxswitch in kpps, at least 0.909: missed",

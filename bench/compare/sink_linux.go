@@ -34,22 +34,27 @@ func listen(addr string) (*os.File, netip.AddrPort, error) {
 	if err != nil {
 		return nil, local, err
 	}
+	return f, local, deepen(f)
+}
+
+// deepen gives a receiver's socket its buffer, or closes it.
+func deepen(f *os.File) (err error) {
 	if unix.SetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, sinkBuffer) != nil {
 		err = unix.SetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUF, sinkBuffer)
 	}
 	if err != nil {
 		f.Close()
 	}
-	return f, local, err
+	return err
 }
 
-// sink counts packets with a payload of size until the sender says that it is over, or
+// sink counts packets with a payload of size, which begins at at in a message, until the sender says that it is over, or
 // has been silent for a while. It waits 10 s for the first. When it has read all there is it
 // naps, and what comes meanwhile waits in the socket: being woken for every packet costs
 // more than the packet, and more than most tunnels, and spares who brings them in bunches.
-func sink(f *os.File, size int, silence time.Duration) (received, error) {
+func sink(f *os.File, at, size int, silence time.Duration) (received, error) {
 	fd := f.Fd()
-	t := newTrain(max(size, lastSize))
+	t := newTrain(at + max(size, lastSize))
 	var y tally
 	limit := time.Duration(0)
 	for {
@@ -79,7 +84,7 @@ func sink(f *os.File, size int, silence time.Duration) (received, error) {
 		}
 		now := time.Now()
 		for i := range t.msgs[:n] {
-			y.arrive(t.bufs[i][:t.msgs[i].Len], now)
+			y.arrive(t.bufs[i][min(at, int(t.msgs[i].Len)):t.msgs[i].Len], now)
 		}
 		if n < burst {
 			nap(sinkNap)

@@ -25,7 +25,7 @@ func counting(t *testing.T, size int) (at netip.AddrPort, result func() received
 	}
 	done := make(chan end, 1)
 	go func() {
-		r, err := sink(f, size, silence)
+		r, err := sink(f, 0, size, silence)
 		f.Close()
 		done <- end{r, err}
 	}()

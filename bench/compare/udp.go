@@ -38,7 +38,12 @@ func (f flood) megapacks() float64 { return float64(f.received.Received) / 1e6 }
 // flood sends packets from the first guest to the second; kpps 0 is as fast as it goes.
 func (l *lab) flood(ctx context.Context, size int, d time.Duration, kpps float64) (f flood, err error) {
 	addr, length := l.guestAddr(1)+sinkPort, strconv.Itoa(size)
-	in, err := l.start(ctx, "ready", l.guests[1], l.self, "sink", addr, length)
+	return l.through(ctx, d, []string{l.self, "sink", addr, length}, []string{l.self, "blast", addr, length, d.String(), fmt.Sprintf("%.0f", kpps*1e3)})
+}
+
+// through runs a sender for a while inside the first guest, and a receiver inside the second.
+func (l *lab) through(ctx context.Context, d time.Duration, receiver, sender []string) (f flood, err error) {
+	in, err := l.start(ctx, "ready", l.guests[1], receiver...)
 	if err != nil {
 		return f, err
 	}
@@ -47,7 +52,7 @@ func (l *lab) flood(ctx context.Context, size int, d time.Duration, kpps float64
 	if err != nil {
 		return f, err
 	}
-	out, err := netns.Output(ctx, d+netns.Timeout, l.guests[0], l.self, "blast", addr, length, d.String(), fmt.Sprintf("%.0f", kpps*1e3))
+	out, err := netns.Output(ctx, d+netns.Timeout, l.guests[0], sender...)
 	if err != nil {
 		return f, err
 	}
