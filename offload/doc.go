@@ -13,6 +13,8 @@
 // headers ([vtep.VTEP.Path]) and the device of the route. It puts one entry for each direction. A frame that has no entry, or
 // whose entry is void, or that is anything but plain IPv4 or IPv6, goes on to user space, untouched.
 //
+// Frames of VLANs are carried as others: their tag is taken off, put on or changed, with priority 0 as the switch does.
+//
 // # Never by an old decision
 //
 // An entry holds for three counters of changes (epochs): of everything, of the source MAC and of the destination MAC. The switch and
@@ -29,7 +31,8 @@
 //
 // Frames stay with user space that a stage inspects (policy, guards, MSS clamp), while there is a capture or a trace, in tunnels other
 // than plain VXLAN, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay
-// sends none), of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why.
+// sends none), of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why. So do frames with two VLAN tags,
+// or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
 //
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.

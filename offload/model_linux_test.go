@@ -2,6 +2,7 @@ package offload
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -15,7 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A rig is a switch with three TAPs and a VTEP with peers, and an Offload without its goroutine.
+// A rig is a switch with three TAPs, one of them a trunk, and a VTEP with peers, and an Offload without its goroutine.
 type rig struct {
 	t     testing.TB
 	sw    *vswitch.Switch
@@ -26,6 +27,7 @@ type rig struct {
 	index []uint32              // of the devices
 	peers []uint16
 	dests []frame.Dest
+	tags  []uint32 // of dests
 	macs  []frame.MAC
 }
 
@@ -34,9 +36,10 @@ func newRig(t testing.TB, h *netns.Host) *rig { return newRigWith(t, h, nil) }
 func newRigWith(t testing.TB, h *netns.Host, cfg *Config) *rig {
 	r := &rig{t: t, sw: check.Must(vswitch.New(nil))(t)}
 	r.vsi = check.Must(r.sw.VSI(vni, nil))(t)
-	for _, name := range []string{"tap0", "tap1", "tap2"} {
+	r.tags = []uint32{0, 0, 7, vni, vni, vni}
+	for i, name := range []string{"tap0", "tap1", "tap2"} {
 		d := netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP(name, nil) })
-		a := check.Must(r.vsi.Attach(d, 0))(t)
+		a := check.Must(r.vsi.Attach(d, r.tags[i]))(t)
 		r.at, r.dests = append(r.at, a), append(r.dests, a.Dest(0))
 		r.index = append(r.index, uint32(check.Must(d.Hook())(t).Index))
 	}
@@ -103,6 +106,7 @@ func (seen) Frame(frame.VNI, string, *frame.Frame) {}
 
 // carried reports whether the program carries a frame of a pair.
 func (r *rig) carried(p vswitch.Pair) bool {
+	const dot1q = 0x8100 << 16
 	packet := numbered(p.Src, p.Dst, 1)
 	which, m := datapath.PortOut, datapath.Meta{}
 	for i, d := range r.dests[:3] {
@@ -114,9 +118,36 @@ func (r *rig) carried(p vswitch.Pair) bool {
 		which, m.Ifindex = datapath.TunnelIn, uint32(r.under())
 		packet = outer(r.t, p, packet, r.under())
 	}
-	act, _, _, err := r.o.dp.Run(which, packet, m)
+	if which == datapath.PortOut && p.Tag != 0 {
+		m.Tag = dot1q | p.Tag
+	}
+	act, _, after, err := r.o.dp.Run(which, packet, m)
 	check.OK(r.t, err)
-	return act == datapath.Redirect
+	if act != datapath.Redirect {
+		return false
+	}
+	to, tag := r.o.entries[p].flow.To, uint32(0)
+	if to == r.dests[2] {
+		tag = dot1q | 7
+	}
+	if after.Tag != tag {
+		r.t.Fatalf("%v leaves to %v with tag %#x, want %#x", p, to, after.Tag, tag)
+	}
+	if which == datapath.PortOut {
+		m.Tag = dot1q | (p.Tag ^ 7)
+		if m.Tag == dot1q {
+			m.Tag = 0
+		}
+		if act, _, _, _ := r.o.dp.Run(which, packet, m); act != datapath.Miss {
+			r.t.Fatalf("%v is carried with tag %#x", p, m.Tag)
+		}
+	}
+	return true
+}
+
+// pair is two hosts of which one is in a place.
+func (r *rig) pair(from frame.Dest, src, dst frame.MAC) vswitch.Pair {
+	return vswitch.Pair{From: from, Tag: r.tags[slices.Index(r.dests, from)], Src: src, Dst: dst}
 }
 
 // check compares what the programs do with the decisions of now.
@@ -125,10 +156,7 @@ func (r *rig) check() {
 	for _, from := range r.dests {
 		for _, src := range r.macs {
 			for _, dst := range r.macs {
-				p := vswitch.Pair{From: from, Src: src, Dst: dst}
-				if from.Peer() != 0 {
-					p.Tag = vni
-				}
+				p := r.pair(from, src, dst)
 				e := r.o.entries[p]
 				if e == nil || !r.carried(p) {
 					continue
@@ -151,12 +179,9 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 		case 0:
 			r.change(in)
 		case 1, 2:
-			p := vswitch.Pair{From: r.dests[in(len(r.dests))], Src: r.macs[in(len(r.macs))], Dst: r.macs[in(len(r.macs))]}
+			p := r.pair(r.dests[in(len(r.dests))], r.macs[in(len(r.macs))], r.macs[in(len(r.macs))])
 			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && in(8) > 0 {
-				p.From = d
-			}
-			if p.From.Peer() != 0 {
-				p.Tag = vni
+				p = r.pair(d, p.Src, p.Dst)
 			}
 			clear(r.o.refused)
 			clear(r.o.asked)

@@ -41,7 +41,6 @@ var (
 	errChecksum  = errors.New("checksum")  // the outer UDP checksum is to be computed
 	errRoute     = errors.New("route")     // there is none, or none over an Ethernet device
 	errTransit   = errors.New("transit")   // from tunnel to tunnel
-	errVLAN      = errors.New("vlan")      // of a trunk
 	errPolicy    = errors.New("peers")     // the VTEP does not accept frames of the peer
 )
 
@@ -62,11 +61,8 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	how.rx, how.in = from.(*vtep.VTEP)
 	how.tx, _ = to.(*vtep.VTEP)
 	how.flow.Max = uint32(f.MTU)
-	switch {
-	case how.rx != nil && how.tx != nil:
+	if how.rx != nil && how.tx != nil {
 		return errTransit
-	case how.rx == nil && f.Tag != 0, how.tx == nil && f.OutTag != 0:
-		return errVLAN
 	}
 	if how.in {
 		if err := o.received(f, how); err != nil {
@@ -81,7 +77,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 		if at.kind == port.HookTAP {
 			dir = datapath.Out
 		}
-		how.outKey = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src}
+		how.outKey = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag}
 		how.needs[0] = need{index: at.index, dir: dir}
 	}
 	if how.tx != nil {
@@ -91,7 +87,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.flow.Oif, how.flow.Max = uint32(at.index), min(how.flow.Max, uint32(f.Out.MTU(0))) // which place has read again
+	how.flow.Oif, how.flow.Tag, how.flow.Max = uint32(at.index), f.OutTag, min(how.flow.Max, uint32(f.Out.MTU(0))) // which place has read again
 	switch at.kind {
 	case port.HookTAP:
 		how.flow.How = datapath.Ingress

@@ -35,8 +35,8 @@ type Pair struct {
 }
 
 // A Flow is the decision about the frames of a pair: to forward them to one member of the segment. It holds for every frame with
-// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages. Longer frames
-// than MTU are for the switch to decide.
+// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages. They leave with
+// the tag of the other attachment, with priority 0. Longer frames than MTU are for the switch to decide.
 type Flow struct {
 	Pair
 	VNI     frame.VNI
@@ -166,8 +166,12 @@ func (c *circuit) locks(f *frame.Frame) frame.Reason {
 }
 
 // Carried counts frames that the Offload has carried by a flow, in all counters that the switch has for them, and has the source
-// MAC seen now. n has the frames as they entered: a superframe is one.
+// MAC seen now. n has the frames as they entered, without VLAN tags: a superframe is one.
 func (s *Switch) Carried(f *Flow, n frame.Count) {
+	in := n.Bytes
+	if f.Tag != 0 && !f.in.port.byVNI {
+		in += vlanLen * n.Frames // counted at the port
+	}
 	rx := f.in.port.carried.Load()
 	if rx == nil {
 		rx = f.in.port.rx.join()
@@ -177,10 +181,10 @@ func (s *Switch) Carried(f *Flow, n frame.Count) {
 		}
 	}
 	rx.add(cFrames, n.Frames)
-	rx.add(cBytes, n.Bytes)
+	rx.add(cBytes, in)
 	rx.add(cForwarded, n.Frames)
 	f.in.tally.rxFrames.Add(n.Frames)
-	f.in.tally.rxBytes.Add(n.Bytes)
+	f.in.tally.rxBytes.Add(in)
 	f.out.tally.txFrames.Add(n.Frames)
 	f.out.tally.txBytes.Add(n.Bytes)
 	if f.in.learn {

@@ -1,6 +1,7 @@
 package vswitch
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"sync"
@@ -221,12 +222,24 @@ func TestChanged(t *testing.T) {
 
 // TestCarried: frames that an Offload carried are in the counters, as if the switch had forwarded them, and refresh the source.
 func TestCarried(t *testing.T) {
+	for _, tags := range [][2]uint32{{0, 0}, {5, 0}, {0, 5}, {5, 6}} {
+		carried(t, tags[0], tags[1])
+	}
+}
+
+func carried(t *testing.T, tagA, tagB uint32) {
+	tagged := func(tag uint32, b []byte) []byte {
+		if tag == 0 {
+			return b
+		}
+		return append(append(bytes.Clone(b[:12]), 0x81, 0, 0, byte(tag)), b[12:]...)
+	}
 	withOffload(t, func(l *lab, o *told) {
-		a, atA := l.port("a", 0)
-		b, _ := l.port("b", 0)
-		a.send(eth(frame.Broadcast, mac(1), 0x800))
-		b.send(eth(frame.Broadcast, mac(2), 0x800))
-		frames := [][]byte{eth(mac(2), mac(1), 0x800, 1, 2, 3), eth(mac(2), mac(1), 0x800)}
+		a, atA := l.port("a", tagA)
+		b, _ := l.port("b", tagB)
+		a.send(tagged(tagA, eth(frame.Broadcast, mac(1), 0x800)))
+		b.send(tagged(tagB, eth(frame.Broadcast, mac(2), 0x800)))
+		frames := [][]byte{tagged(tagA, eth(mac(2), mac(1), 0x800, 1, 2, 3)), tagged(tagA, eth(mac(2), mac(1), 0x800))}
 		counts := func() (list []uint64) {
 			st := l.s.Stats()
 			for _, p := range st.Ports {
@@ -240,7 +253,7 @@ func TestCarried(t *testing.T) {
 		x := counts()
 		a.send(frames...)
 		y := counts()
-		f := check.Must(l.s.Flow(Pair{atA.Dest(0), 0, mac(1), mac(2)}))(t)
+		f := check.Must(l.s.Flow(Pair{atA.Dest(0), tagA, mac(1), mac(2)}))(t)
 		l.s.Carried(&f, frame.Count{Frames: 2, Bytes: 17 + 14})
 		z := counts()
 		changed := 0

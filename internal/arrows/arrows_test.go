@@ -120,7 +120,7 @@ var outside = map[string][]string{
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"offload":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "golang.org/x/sys/unix"},
-	"offload/internal/datapath": {"github.com/cilium/ebpf", "github.com/cilium/ebpf/link", "golang.org/x/sys/unix"},
+	"offload/internal/datapath": {"github.com/cilium/ebpf", "github.com/cilium/ebpf/asm", "github.com/cilium/ebpf/btf", "github.com/cilium/ebpf/link", "golang.org/x/sys/unix"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 	"underlay/afpacket":         {"golang.org/x/sys/unix"},

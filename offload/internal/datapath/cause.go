@@ -9,7 +9,7 @@ type Cause uint8
 const (
 	NoFlow     Cause = iota // no entry for these MACs
 	Stale                   // the entry is dead, or something has changed since it was validated
-	Kind                    // neither IPv4 nor IPv6, or with a VLAN tag
+	Kind                    // neither IPv4 nor IPv6, or with a VLAN tag in the frame, or with one of another type than 802.1Q, of VLAN 0 or with DEI
 	Group                   // to a group of hosts
 	Short                   // a header is cut off
 	Options                 // IP options, or another version than the EtherType says

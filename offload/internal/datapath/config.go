@@ -67,4 +67,5 @@ type Meta struct {
 	Mark    uint32
 	GSOSize uint32 // of a superframe: payload of each segment
 	GSOSegs uint32
+	Tag     uint32 // type and TCI of the VLAN tag that the kernel has taken out of the bytes, such as 0x81000005; 0: none
 }

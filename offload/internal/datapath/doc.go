@@ -42,8 +42,9 @@
 //
 // # What is a miss
 //
-// Each [Cause] has a counter. In short, only IPv4 and IPv6 is carried, in frames without a VLAN tag, from and to
-// one host: TCP, UDP and ICMP without options and extension headers, fragments included. Never carried: neighbour
+// Each [Cause] has a counter. In short, only IPv4 and IPv6 is carried, without a VLAN tag or with one
+// that the kernel has taken out of the frame, from and to one host: TCP, UDP and ICMP without options and extension headers,
+// fragments included. Never carried: neighbour
 // discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
 // the entry expects it, and each ECN combination that user space counts or drops.
 //

@@ -12,7 +12,7 @@ import (
 type OutKey struct {
 	Ifindex  uint32 // the device that the program is attached to
 	Dst, Src frame.MAC
-	Tag      uint32 // 0: frames without a VLAN tag, the only ones that are carried
+	Tag      uint32 // VLAN of an 802.1Q tag, whatever its priority, without DEI; 0: frames without a tag
 }
 
 // An InKey identifies frames that come out of a tunnel.
@@ -89,12 +89,13 @@ type Flow struct {
 	SrcEpoch, DstEpoch uint32 // which epochs count the changes of the two MACs
 	Oif                uint32 // the device that they leave by: Ethernet, and in the namespace of the program
 	How                How
-	Max                uint32 // length of the longest frame, from the destination MAC on; of a superframe, of each segment
+	Max                uint32 // length of the longest frame, from the destination MAC on and without a VLAN tag; of a superframe, of each segment
+	Tag                uint32 // VLAN of the tag that they leave with, in place of the one they have; 0: none
 	Outer              Outer  // with Neigh, and in table in
 }
 
 // flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 104
+const flowLen = 108
 
 // Bits of flags in struct flow.
 const (
@@ -134,6 +135,7 @@ func (f *Flow) put(b *[flowLen]byte) {
 		*(*[16]byte)(b[84:]) = o.Remote.As16()
 	}
 	ne.PutUint32(b[100:], o.Iif)
+	ne.PutUint32(b[104:], f.Tag)
 }
 
 // check returns what is wrong with a flow of table out, or of table in.
@@ -154,6 +156,8 @@ func (f *Flow) check(in bool, slots uint32) error {
 		return want("Oif", f.Oif, "the index of a device")
 	case f.How < Neigh || f.How > Peer || in && f.How == Neigh:
 		return want("How", f.How, "Neigh (not out of a tunnel), Egress, Ingress or Peer")
+	case f.Tag > 4094 || f.How == Neigh && f.Tag != 0:
+		return want("Tag", f.Tag, "0 to 4094, and 0 with Neigh")
 	case !in && f.How != Neigh:
 		return nil
 	case !local.IsValid() || local.Zone() != "" || local.Is6() && local.IsLinkLocalUnicast():

@@ -29,6 +29,7 @@ type Datapath struct {
 	mu      sync.Mutex
 	deleted bool // something was, since the last grace period
 	closed  bool
+	tested  [3]*ebpf.Program // for Run
 }
 
 // objects is what of the object file is used from Go.
@@ -54,13 +55,10 @@ func Load(cfg *Config) (*Datapath, error) {
 	if err := probeGrace(); err != nil {
 		return nil, err
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	spec, err := specOf(flows)
 	if err != nil {
-		return nil, fmt.Errorf("datapath: object file: %w", err)
+		return nil, err
 	}
-	spec.Maps["out"].MaxEntries = uint32(flows)
-	spec.Maps["in"].MaxEntries = uint32(flows)
-	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
 	l4, err := probe(spec)
 	if err != nil {
 		return nil, err
@@ -78,6 +76,18 @@ func Load(cfg *Config) (*Datapath, error) {
 	}
 	d.epochs[Global].Store(1)
 	return d, nil
+}
+
+// specOf returns the programs, with tables for a number of flows.
+func specOf(flows int) (*ebpf.CollectionSpec, error) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return nil, fmt.Errorf("datapath: object file: %w", err)
+	}
+	spec.Maps["out"].MaxEntries = uint32(flows)
+	spec.Maps["in"].MaxEntries = uint32(flows)
+	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
+	return spec, nil
 }
 
 // mapTables makes the two arrays memory of this process.
@@ -111,18 +121,13 @@ func (d *Datapath) Close() (err error) {
 	}
 	d.epochs, d.slots, d.mapped = nil, nil, nil
 	o := &d.objects
-	for _, p := range d.programs() {
+	for _, p := range append(d.tested[:], o.PortIn, o.PortOut, o.TunnelIn) {
 		err = errors.Join(err, p.Close())
 	}
 	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Misses} {
 		err = errors.Join(err, m.Close())
 	}
 	return err
-}
-
-// programs are in the order of the constants.
-func (d *Datapath) programs() [3]*ebpf.Program {
-	return [...]*ebpf.Program{PortIn: d.objects.PortIn, PortOut: d.objects.PortOut, TunnelIn: d.objects.TunnelIn}
 }
 
 // Epoch returns the value of an epoch.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
@@ -32,7 +34,7 @@ func loadFor(t testing.TB, flows int) *Datapath {
 
 func TestLoad(t *testing.T) {
 	d := load(t)
-	for _, p := range d.programs() {
+	for _, p := range []*ebpf.Program{d.objects.PortIn, d.objects.PortOut, d.objects.TunnelIn} {
 		info, err := p.Info()
 		if err != nil {
 			t.Fatal(err)

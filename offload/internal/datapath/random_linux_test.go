@@ -149,18 +149,18 @@ func TestRandomFrames(t *testing.T) {
 }
 
 // FuzzDatapath is TestRandomFrames with the frames of the fuzzer: what either program carries is what user space
-// makes of it, also with a byte of the outer packet changed.
+// makes of it, also with a byte of the outer packet changed, or with a tag.
 func FuzzDatapath(f *testing.F) {
 	r := dice{rand.New(rand.NewPCG(3, 4))}
 	for i := range 64 {
 		f.Add(r.frame(macFar, macNear)[12:], uint16(i), uint8(i), uint16(i), uint8(i))
 	}
-	g := newRig(f)
+	g, tags := newRig(f), newTrunk(f)
 	f.Fuzz(func(t *testing.T, b []byte, how uint16, tos uint8, at uint16, to uint8) {
 		if len(b) < 2 || len(b) > 3000 {
 			return
 		}
-		g.t = t
+		g.t, tags.t = t, t
 		fam, m := int(how&1), int(how>>1)%len(g.modes)
 		k := g.key(fam, m)
 		g.sends(fam, m, append(append(k.Dst[:], k.Src[:]...), b...))
@@ -169,5 +169,8 @@ func FuzzDatapath(f *testing.F) {
 		whole := received(fam, payload, tos)
 		whole[int(at)%min(len(whole), 100)] = to
 		g.readsPacket(fam, whole)
+		tag := [...]uint32{dot1q | uint32(at), 0x88a8<<16 | uint32(at), 0}[how%3]
+		tags.sends(Program(fam), append(append(macFar[:], macNear[:]...), b...), tag)
+		tags.reads(append(append(macNear[:], macFar[:]...), b...))
 	})
 }

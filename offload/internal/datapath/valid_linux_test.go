@@ -102,6 +102,8 @@ func TestFlowErrors(t *testing.T) {
 		{"Oif is 0; must be the index of a device", func(f *Flow) { f.Oif = 0 }},
 		{"How is none; must be", func(f *Flow) { f.How = 0 }},
 		{"How is How(9)", func(f *Flow) { f.How = 9 }},
+		{"Tag is 5; must be 0 to 4094, and 0 with Neigh", func(f *Flow) { f.Tag = 5 }},
+		{"Tag is 4095", func(f *Flow) { f.How, f.Tag = Egress, 4095 }},
 		{"Outer.Local is", func(f *Flow) { f.Outer.Local = locals[1].WithZone("x") }},
 		{"Outer.Local is fe80::1", func(f *Flow) { f.Outer.Local = netip.MustParseAddr("fe80::1") }},
 		{"Outer.Remote is 224.0.0.1", func(f *Flow) { f.Outer.Remote = netip.MustParseAddr("224.0.0.1") }},

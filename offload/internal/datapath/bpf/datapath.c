@@ -42,9 +42,19 @@ INLINE u16 sum(const struct ipv4 *ip)
 	return s + (s >> 16);
 }
 
-// leave sends the frame on, as it is now.
+// retag gives the frame the tag that it leaves with. Tags are beside the bytes, so lengths and checksums stay as they are.
+INLINE bool retag(struct __sk_buff *skb, struct flow *f)
+{
+	if (skb->vlan_present && vlan_pop(skb))
+		return 0;
+	return !f->tag || !vlan_push(skb, be16(VLAN), f->tag);
+}
+
+// leave sends the frame on, as it is now but for the tag.
 INLINE int leave(struct __sk_buff *skb, struct flow *f, bool egress)
 {
+	if (!retag(skb, f))
+		return DROP;
 	skb->mark = f->mark;
 	if (f->how == NEIGH || f->how == PEER)
 		change_type(skb, PACKET_HOST);  // may be for another MAC than the device has
@@ -134,6 +144,8 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 	return leave(skb, f, 0);
 }
 
+enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
+
 INLINE int port(struct __sk_buff *skb, bool egress)
 {
 	struct out_key key = { .ifindex = skb->ifindex };
@@ -146,7 +158,12 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 		return MISS(SHORT);
 	if (e.macs[0] & be32(0x01000000))
 		return MISS(GROUP);
-	if (skb->vlan_present || e.type != skb->protocol || (e.type != be16(IPV4) && e.type != be16(IPV6)))
+	if (skb->vlan_present) {
+		if (skb->vlan_proto != be16(VLAN) || skb->vlan_tci & DEI || !(skb->vlan_tci & VID))
+			return MISS(KIND);
+		key.tag = skb->vlan_tci & VID;  // the priority is lost, as in user space
+	}
+	if (e.type != skb->protocol || (e.type != be16(IPV4) && e.type != be16(IPV6)))
 		return MISS(KIND);
 	__builtin_memcpy(key.macs, e.macs, sizeof(key.macs));
 	f = lookup(&out, &key);

@@ -27,7 +27,7 @@ struct __sk_buff {
 
 enum { ARRAY = 2, HASH = 1, PERCPU_ARRAY = 6, MMAPABLE = 1 << 10 };
 enum { NEXT = -1, DROP = 2, TO_INGRESS = 1, PACKET_HOST = 0, RECOMPUTE_CSUM = 1, LEVEL_QUERY = 0, LEVEL_DEC = 2, ROOM_MAC = 1 };
-enum { IPV4 = 0x0800, IPV6 = 0x86dd, ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, ICMPV6 = 58 };
+enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, ICMPV6 = 58 };
 
 // Flags of bpf_skb_adjust_room.
 #define FIXED_GSO     (1ull << 0)
@@ -44,6 +44,8 @@ static void *(*lookup)(void *map, const void *key) = (void *)1;
 static u32 (*random)(void) = (void *)7;
 static long (*store)(struct __sk_buff *skb, u32 at, const void *from, u32 len, u64 flags) = (void *)9;
 static long (*l3_csum_replace)(struct __sk_buff *skb, u32 at, u64 from, u64 to, u64 size) = (void *)10;
+static long (*vlan_push)(struct __sk_buff *skb, u16 type, u16 tci) = (void *)18;
+static long (*vlan_pop)(struct __sk_buff *skb) = (void *)19;
 static long (*redirect)(u32 ifindex, u64 flags) = (void *)23;
 static long (*load)(const struct __sk_buff *skb, u32 at, void *to, u32 len) = (void *)26;
 static long (*change_type)(struct __sk_buff *skb, u32 type) = (void *)32;

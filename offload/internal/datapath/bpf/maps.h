@@ -18,6 +18,7 @@ struct flow {
 	u16 port, sports[16];  // network order
 	u32 local[4], remote[4];
 	u32 iif;  // of table in: where packets must arrive; 0 is anywhere
+	u32 tag;  // VLAN that frames leave with; 0 is none
 };
 
 struct slot {
@@ -30,7 +31,7 @@ struct slot {
 struct out_key {
 	u32 ifindex;
 	u32 macs[3];  // destination, source
-	u32 tag;
+	u32 tag;  // VLAN
 };
 
 struct in_key {
