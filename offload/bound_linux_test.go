@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -45,7 +46,7 @@ func TestBound(t *testing.T) {
 				}
 				for _, dev := range []string{"eth0", "eth1"} {
 					i := check.Must(net.InterfaceByName(dev))(t).Index
-					packet := outer(t, p, numbered(macB, macA, 1), i)
+					packet := outer(t, encap.TypeVXLAN, p, numbered(macB, macA, 1), i)
 					act, _, _, err := o.dp.Run(datapath.TunnelIn, packet, datapath.Meta{Ifindex: uint32(i)})
 					check.OK(t, err)
 					if want := dev == "eth0" || bound == ""; (act == datapath.Redirect) != want {

@@ -30,7 +30,7 @@
 // # What is not carried
 //
 // Frames stay with user space that a stage inspects (policy, guards, MSS clamp), while there is a capture or a trace, in tunnels other
-// than plain VXLAN, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay
+// than plain VXLAN and VXLAN-GPE, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay
 // sends none), of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why. So do frames with two VLAN tags,
 // or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
 //

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -19,6 +20,7 @@ import (
 // A rig is a switch with three TAPs, one of them a trunk, and a VTEP with peers, and an Offload without its goroutine.
 type rig struct {
 	t     testing.TB
+	kind  encap.Type
 	sw    *vswitch.Switch
 	vsi   *vswitch.VSI
 	v     *vtep.VTEP
@@ -34,7 +36,11 @@ type rig struct {
 func newRig(t testing.TB, h *netns.Host) *rig { return newRigWith(t, h, nil) }
 
 func newRigWith(t testing.TB, h *netns.Host, cfg *Config) *rig {
-	r := &rig{t: t, sw: check.Must(vswitch.New(nil))(t)}
+	return newRigOf(t, h, cfg, encap.TypeVXLAN)
+}
+
+func newRigOf(t testing.TB, h *netns.Host, cfg *Config, kind encap.Type) *rig {
+	r := &rig{t: t, kind: kind, sw: check.Must(vswitch.New(nil))(t)}
 	r.vsi = check.Must(r.sw.VSI(vni, nil))(t)
 	r.tags = []uint32{0, 0, 7, vni, vni, vni}
 	for i, name := range []string{"tap0", "tap1", "tap2"} {
@@ -44,7 +50,7 @@ func newRigWith(t testing.TB, h *netns.Host, cfg *Config) *rig {
 		r.index = append(r.index, uint32(check.Must(d.Hook())(t).Index))
 	}
 	u := netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(netip.AddrPortFrom(addr(1), 4789), nil) })
-	r.v = check.Must(vtep.New(nil, u))(t)
+	r.v = check.Must(vtep.New(&vtep.Config{Type: kind}, u))(t)
 	a := check.Must(r.vsi.Attach(r.v, vni))(t)
 	r.at = append(r.at, a)
 	for x := 2; x < 5; x++ {
@@ -116,7 +122,7 @@ func (r *rig) carried(p vswitch.Pair) bool {
 	}
 	if m.Ifindex == 0 {
 		which, m.Ifindex = datapath.TunnelIn, uint32(r.under())
-		packet = outer(r.t, p, packet, r.under())
+		packet = outer(r.t, r.kind, p, packet, r.under())
 	}
 	if which == datapath.PortOut && p.Tag != 0 {
 		m.Tag = dot1q | p.Tag

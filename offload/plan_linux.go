@@ -184,7 +184,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 		return err
 	}
 	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src}
-	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
+	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), GPE: p.Type == encap.TypeGPE, ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
 	if s.Device != "" {
 		how.flow.Outer.Iif = uint32(dev.index) // or the device of a VRF's that the way goes by
 	}
@@ -205,7 +205,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	x := datapath.Outer{Local: p.Local.Addr(), Remote: p.Peer.Addr(), Port: p.Peer.Port(), VNI: p.VNI, Mark: s.Mark}
+	x := datapath.Outer{Local: p.Local.Addr(), Remote: p.Peer.Addr(), Port: p.Peer.Port(), VNI: p.VNI, GPE: p.Type == encap.TypeGPE, Mark: s.Mark}
 	for i := range x.SrcPorts {
 		x.SrcPorts[i] = s.SrcPorts[i%len(s.SrcPorts)]
 	}
@@ -234,7 +234,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	}
 	how.flow.How, how.flow.Oif, how.flow.Outer = datapath.Neigh, uint32(dev.index), x
 	// A longer frame is for user space, which tells its sender: the device may have another MTU than when the tunnel was opened.
-	how.flow.Max = min(how.flow.Max, uint32(p.MTU), uint32(max(dev.mtu-encap.TypeVXLAN.Outer(p.Peer.Addr().Is6()), 0)))
+	how.flow.Max = min(how.flow.Max, uint32(p.MTU), uint32(max(dev.mtu-p.Type.Outer(p.Peer.Addr().Is6()), 0)))
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (r *rig) under() int {
 }
 
 // outer returns a frame of a peer as the packet that carries it to a device.
-func outer(t testing.TB, p vswitch.Pair, inner []byte, dev int) []byte {
+func outer(t testing.TB, kind encap.Type, p vswitch.Pair, inner []byte, dev int) []byte {
 	b := make([]byte, 14+20+8+encap.VXLANLen, 14+20+8+encap.VXLANLen+len(inner))
 	copy(b, check.Must(net.InterfaceByIndex(dev))(t).HardwareAddr)
 	copy(b[6:], []byte{2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0})
@@ -49,7 +49,11 @@ func outer(t testing.TB, p vswitch.Pair, inner []byte, dev int) []byte {
 	binary.BigEndian.PutUint16(udp, 50000)
 	binary.BigEndian.PutUint16(udp[2:], 4789)
 	binary.BigEndian.PutUint16(udp[4:], uint16(8+encap.VXLANLen+len(inner)))
-	encap.PutVXLAN(b[42:], frame.VNI(p.Tag))
+	if kind == encap.TypeGPE {
+		encap.PutGPE(b[42:], frame.VNI(p.Tag), frame.Ethernet, false)
+	} else {
+		encap.PutVXLAN(b[42:], frame.VNI(p.Tag))
+	}
 	return append(b, inner...)
 }
 
@@ -64,8 +68,14 @@ func rigHost(t testing.TB) *netns.Host {
 // TestRandom: while everything changes that may change decisions, the programs carry no frame but as decided now, and what is
 // decided they carry.
 func TestRandom(t *testing.T) {
+	for _, kind := range []encap.Type{encap.TypeVXLAN, encap.TypeGPE} {
+		t.Run(kind.String(), func(t *testing.T) { random(t, kind) })
+	}
+}
+
+func random(t *testing.T, kind encap.Type) {
 	h := rigHost(t)
-	r := newRig(t, h)
+	r := newRigOf(t, h, nil, kind)
 	src := rand.New(rand.NewPCG(1, 2))
 	carried := 0
 	h.Do(func() {

@@ -13,6 +13,7 @@ import (
 // A Path is how Ethernet frames of one network travel to a peer and from it: what an offload has to do that carries them past
 // the VTEP.
 type Path struct {
+	Type     encap.Type // TypeVXLAN, or TypeGPE for Ethernet frames
 	Underlay Underlay
 	Local    netip.AddrPort // own address, and the port that the peer sends to
 	Peer     netip.AddrPort // address of the peer, and the port that it is sent to
@@ -25,13 +26,13 @@ type Path struct {
 // Why a peer has no [Path].
 var (
 	ErrNoPeer        = errors.New("no-peer")       // no such peer, a group of peers, or a multicast group
-	ErrEncapsulation = errors.New("encapsulation") // the tunnel is not plain VXLAN
+	ErrEncapsulation = errors.New("encapsulation") // the tunnel is neither plain VXLAN nor VXLAN-GPE
 )
 
 // Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called. The error is
 // ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
-	if v.cfg.Type != encap.TypeVXLAN || v.cfg.GBP {
+	if v.cfg.Type == encap.TypeIPIP || v.cfg.GBP {
 		return Path{}, ErrEncapsulation
 	}
 	h := v.hops.get(peer)
@@ -39,7 +40,7 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 		return Path{}, ErrNoPeer
 	}
 	l := v.families[h.family].link.Load()
-	p := Path{Underlay: l.u, Local: l.u.LocalAddr(), Peer: v.addr(h.to.Load()[0]), VNI: h.vni, Header: v.headerTo(h).config(), MTU: v.mtuTo(h)}
+	p := Path{Type: v.cfg.Type, Underlay: l.u, Local: l.u.LocalAddr(), Peer: v.addr(h.to.Load()[0]), VNI: h.vni, Header: v.headerTo(h).config(), MTU: v.mtuTo(h)}
 	if p.VNI == 0 {
 		p.VNI = frame.VNI(tag)
 	}

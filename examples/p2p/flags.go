@@ -229,8 +229,8 @@ func (f *flags) fit() (wrong error) {
 			wrong = fmt.Errorf("flag -%s: requires -type vxlan, or gpe without -tun; a TUN device has no Ethernet frames", x.Name)
 		case f.group == "" && slices.Contains(ofGroups, x.Name):
 			wrong = fmt.Errorf("flag -%s: requires -group", x.Name)
-		case (kind == "gpe" || kind == "ipip") && x.Name == "datapath" && f.given["datapath"].value == "kernel":
-			wrong = f.given["datapath"].wrong("requires -type vxlan; with auto, " + kind + " stays in user space")
+		case f.tun && x.Name == "datapath" && f.given["datapath"].value == "kernel":
+			wrong = f.given["datapath"].wrong("requires -type vxlan, or gpe without -tun; with auto, a TUN device stays in user space")
 		case len(f.gateway) == 0 && x.Name == "gateway-mac":
 			wrong = errors.New("flag -gateway-mac: requires -gateway")
 		}

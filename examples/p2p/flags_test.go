@@ -91,8 +91,8 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -offload=maybe", `invalid boolean value "maybe" for -offload: must be true or false`},
 		{"-local 10.0.0.1 -datapath fast", `invalid value "fast" for flag -datapath: must be one of user, kernel, auto`},
 		{"-local 10.0.0.1 -datapath=", `invalid value "" for flag -datapath: must be one of user, kernel, auto`},
-		{"-local 10.0.0.1 -type gpe -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan; with auto, gpe stays in user space`},
-		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan; with auto, ipip stays in user space`},
+		{"-local 10.0.0.1 -type gpe -tun -remote 10.0.0.2 -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan, or gpe without -tun; with auto, a TUN device stays in user space`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -datapath kernel", `invalid value "kernel" for flag -datapath: requires -type vxlan, or gpe without -tun; with auto, a TUN device stays in user space`},
 		{"-local 10.0.0.1 -learning=maybe", `invalid boolean value "maybe" for -learning: must be true or false`},
 		{"-local 10.0.0.1 -ageing 0.5s", `invalid value "0.5s" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
 		{"-local 10.0.0.1 -ageing -1", `invalid value "-1" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
@@ -254,7 +254,8 @@ func TestValuesOneByOne(t *testing.T) {
 		"-df set": vtep.Header{DF: vtep.DFSet}, "-df unset": vtep.Header{DF: vtep.DFUnset}, "-ecn compat": vtep.Header{ECN: vtep.ECNCompat},
 	})
 	values(func(c *node.Config) any { return c.Datapath }, map[string]any{
-		"": node.DatapathUser, "-datapath user": node.DatapathUser, "-datapath kernel": node.DatapathKernel, "-type ipip -datapath auto": node.DatapathAuto,
+		"": node.DatapathUser, "-datapath user": node.DatapathUser, "-datapath kernel": node.DatapathKernel, "-type gpe -datapath kernel": node.DatapathKernel,
+		"-type ipip -datapath auto": node.DatapathAuto, "-type gpe -tun -datapath auto": node.DatapathAuto,
 	})
 	values(func(c *node.Config) any { return c.Tunnels[0].Reserved }, map[string]any{
 		"-reserved rfc": vtep.ReservedRFC, "-reserved strict": vtep.ReservedStrict, "-reserved 0x0400000000000001": vtep.Reserved(1<<58 | 1),

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"flannel": {"control", "frame", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "node"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
-	"offload/internal/datapath": {"frame"},
+	"offload/internal/datapath": {"encap", "frame"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
 	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},

@@ -19,7 +19,7 @@ const (
 	TooBig                  // longer than the flow allows
 	Length                  // a superframe that is too long for a UDP datagram
 	OuterIP                 // an outer header with options, of a fragment, with other lengths or a wrong checksum
-	Tunnel                  // no plain VXLAN header: other flags or reserved bits; most UDP packets are no VXLAN
+	Tunnel                  // no plain header of VXLAN, or of VXLAN-GPE for Ethernet, or not the one that the flow expects; most UDP packets have neither
 	Elsewhere               // to another host, address or port than the flow expects, or at another device
 	Checksum                // a UDP checksum that the flow does not accept
 	Merged                  // several tunnel packets in one, by generic receive offload, or that within the last 2 s

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -68,6 +69,7 @@ type Outer struct {
 	Port     uint16     // UDP destination port
 	SrcPorts [16]uint16 // UDP source ports, of which each inner flow has one
 	VNI      frame.VNI  // for table in, the key has it
+	GPE      bool       // the tunnel header is that of VXLAN-GPE with an Ethernet frame, not that of VXLAN
 	TTL      uint8      // 0: inherited from the inner header
 	TOS      uint8      // without its two ECN bits
 	TOSIn    bool       // TOS is inherited from the inner header
@@ -95,7 +97,7 @@ type Flow struct {
 }
 
 // flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 108
+const flowLen = 112
 
 // Bits of flags in struct flow.
 const (
@@ -112,7 +114,11 @@ func (f *Flow) put(b *[flowLen]byte) {
 	for i, v := range [...]uint32{f.Slot, f.SrcEpoch, f.DstEpoch, f.Oif, f.Max, o.Mark} {
 		ne.PutUint32(b[4*i:], v)
 	}
-	binary.BigEndian.PutUint32(b[24:], uint32(o.VNI)<<8)
+	if o.GPE {
+		encap.PutGPE(b[24:], o.VNI, frame.Ethernet, false)
+	} else {
+		encap.PutVXLAN(b[24:], o.VNI)
+	}
 	var flags uint8
 	for _, x := range [...]struct {
 		bit uint8
@@ -122,20 +128,20 @@ func (f *Flow) put(b *[flowLen]byte) {
 			flags |= x.bit
 		}
 	}
-	b[28], b[29], b[30], b[31] = uint8(f.How), flags, o.TTL, o.TOS
-	b[32], b[33] = uint8(o.DF), uint8(o.ECN)
-	binary.BigEndian.PutUint16(b[34:], o.Port)
+	b[32], b[33], b[34], b[35] = uint8(f.How), flags, o.TTL, o.TOS
+	b[36], b[37] = uint8(o.DF), uint8(o.ECN)
+	binary.BigEndian.PutUint16(b[38:], o.Port)
 	for i, p := range o.SrcPorts {
-		binary.BigEndian.PutUint16(b[36+2*i:], p)
+		binary.BigEndian.PutUint16(b[40+2*i:], p)
 	}
 	if o.Local.IsValid() {
-		*(*[16]byte)(b[68:]) = o.Local.As16()
+		*(*[16]byte)(b[72:]) = o.Local.As16()
 	}
 	if o.Remote.IsValid() {
-		*(*[16]byte)(b[84:]) = o.Remote.As16()
+		*(*[16]byte)(b[88:]) = o.Remote.As16()
 	}
-	ne.PutUint32(b[100:], o.Iif)
-	ne.PutUint32(b[104:], f.Tag)
+	ne.PutUint32(b[104:], o.Iif)
+	ne.PutUint32(b[108:], f.Tag)
 }
 
 // check returns what is wrong with a flow of table out, or of table in.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
@@ -109,7 +110,13 @@ func (r dice) frame(dst, src frame.MAC) []byte {
 // For random frames in every mode, the programs and user space do the same, or it is a miss. So that misses are not all
 // there is, their number is counted.
 func TestRandomFrames(t *testing.T) {
-	g := newRig(t)
+	for _, kind := range []encap.Type{encap.TypeVXLAN, encap.TypeGPE} {
+		t.Run(kind.String(), func(t *testing.T) { randomFrames(t, kind) })
+	}
+}
+
+func randomFrames(t *testing.T, kind encap.Type) {
+	g := newRigOf(t, kind)
 	r := dice{rand.New(rand.NewPCG(1, 2))}
 	carried := [2][2]int{}
 	const rounds = 20000
@@ -119,7 +126,7 @@ func TestRandomFrames(t *testing.T) {
 		if g.sends(fam, m, r.frame(k.Dst, k.Src)) {
 			carried[0][fam]++
 		}
-		payload := vxlan(r.frame(macNear, macFar))
+		payload := g.wrap(r.frame(macNear, macFar))
 		switch r.IntN(20) {
 		case 0:
 			payload[r.IntN(8)] ^= 1 << r.IntN(8)
@@ -153,18 +160,19 @@ func TestRandomFrames(t *testing.T) {
 func FuzzDatapath(f *testing.F) {
 	r := dice{rand.New(rand.NewPCG(3, 4))}
 	for i := range 64 {
-		f.Add(r.frame(macFar, macNear)[12:], uint16(i), uint8(i), uint16(i), uint8(i))
+		f.Add(r.frame(macFar, macNear)[12:], uint16(i)|uint16(i)<<15, uint8(i), uint16(i), uint8(i))
 	}
-	g, tags := newRig(f), newTrunk(f)
+	rigs, tags := [...]*rig{newRig(f), newRigOf(f, encap.TypeGPE)}, newTrunk(f)
 	f.Fuzz(func(t *testing.T, b []byte, how uint16, tos uint8, at uint16, to uint8) {
 		if len(b) < 2 || len(b) > 3000 {
 			return
 		}
+		g := rigs[how>>15]
 		g.t, tags.t = t, t
-		fam, m := int(how&1), int(how>>1)%len(g.modes)
+		fam, m := int(how&1), int(how&0x7fff>>1)%len(g.modes)
 		k := g.key(fam, m)
 		g.sends(fam, m, append(append(k.Dst[:], k.Src[:]...), b...))
-		payload := vxlan(append(append(macNear[:], macFar[:]...), b...))
+		payload := g.wrap(append(append(macNear[:], macFar[:]...), b...))
 		g.reads(fam, payload, tos)
 		whole := received(fam, payload, tos)
 		whole[int(at)%min(len(whole), 100)] = to

@@ -12,6 +12,7 @@ import (
 	"github.com/google/gopacket/layers"
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -25,6 +26,7 @@ import (
 //	far  --->  near                                by table in, from the peer of mode 0
 type rig struct {
 	t     testing.TB
+	kind  encap.Type
 	d     *Datapath
 	modes []mode
 	peers [2][]uint16 // of v, by family and mode
@@ -80,9 +82,11 @@ func (u *tap) Send(ds []frame.Datagram) error {
 	return nil
 }
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *rig { t.Helper(); return newRigOf(t, encap.TypeVXLAN) }
+
+func newRigOf(t testing.TB, kind encap.Type) *rig {
 	t.Helper()
-	r := &rig{t: t, batch: frame.NewBatch(nil)}
+	r := &rig{t: t, kind: kind, batch: frame.NewBatch(nil)}
 	for _, ttl := range []vtep.Value{0, vtep.Inherit, 7} {
 		for _, tos := range []vtep.Value{0, vtep.Inherit, 0x48} {
 			for _, df := range []vtep.DF{vtep.DFSet, vtep.DFUnset, vtep.DFInherit} {
@@ -106,7 +110,7 @@ func newRig(t testing.TB) *rig {
 		r.taps[fam] = &tap{listen(a), r}
 		r.far[fam] = listen(peerOf(fam, 0))
 	}
-	v, err := vtep.New(nil, r.taps[0], r.taps[1])
+	v, err := vtep.New(&vtep.Config{Type: kind}, r.taps[0], r.taps[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +172,7 @@ func (r *rig) out(k OutKey, f *Flow) {
 // flow is what a mode is for the programs.
 func (r *rig) flow(slot uint32, fam, m int) *Flow {
 	c := r.modes[m]
-	o := Outer{Local: locals[fam], Remote: peerOf(fam, m), Port: 4789, SrcPorts: srcPorts, VNI: vni, TTL: 64,
+	o := Outer{Local: locals[fam], Remote: peerOf(fam, m), Port: 4789, SrcPorts: srcPorts, VNI: vni, GPE: r.kind == encap.TypeGPE, TTL: 64,
 		DF:  map[vtep.DF]DF{vtep.DFSet: DFSet, vtep.DFUnset: DFUnset, vtep.DFInherit: DFInherit}[c.df],
 		ECN: map[vtep.ECN]ECN{vtep.ECNNormal: ECNNormal, vtep.ECNCompat: ECNCompat, vtep.ECNRFC3168: ECNRFC3168}[c.ecn]}
 	switch {
@@ -352,6 +356,17 @@ func (r *rig) readsPacket(fam int, b []byte) bool {
 		r.t.Fatalf("TOS %#x: datagram\n%x\ngot\n%x\nwant\n%x (%v)", tos, payload, got, want, f.Drop)
 	}
 	return true
+}
+
+// wrap is a frame with the tunnel header of the rig.
+func (r *rig) wrap(b []byte) []byte {
+	h := make([]byte, encap.VXLANLen)
+	if r.kind == encap.TypeGPE {
+		encap.PutGPE(h, vni, frame.Ethernet, false)
+	} else {
+		encap.PutVXLAN(h, vni)
+	}
+	return append(h, b...)
 }
 
 // vxlan is a VXLAN header with a frame.

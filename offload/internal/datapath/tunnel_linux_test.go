@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -136,6 +137,43 @@ func TestReceiveMisses(t *testing.T) {
 			notMine := c.name == "not UDP" || c.name == "another host's" || c.name == "cut off" || c.name == "extension header"
 			if got != c.want || (act == Redirect) != (c.want == carried && !notMine) {
 				t.Errorf("family %d, %s: %v, action %d, want %v", fam, c.name, got, act, c.want)
+			}
+		}
+	}
+}
+
+// A header of VXLAN-GPE is carried only as it is sent with an Ethernet frame, and neither kind of header where the other is expected.
+func TestReceiveGPE(t *testing.T) {
+	const version, next = encap.GPEVersionMask, encap.GPE(0xff << 32)
+	plain := encap.GPEFlagVNI | encap.GPEFlagProtocol | encap.GPE(encap.NextEthernet)<<32 | vni<<8
+	for kind, rows := range map[encap.Type]map[encap.GPE]Cause{
+		encap.TypeGPE: {
+			plain:                                       NumCauses,
+			plain &^ encap.GPEFlagProtocol:              Tunnel,
+			plain &^ (encap.GPEFlagProtocol | next):     Tunnel, // VXLAN
+			plain &^ encap.GPEFlagVNI:                   Tunnel,
+			plain | encap.GPEFlagBUM:                    Tunnel, // user space remembers it
+			plain | encap.GPEFlagOAM:                    Tunnel,
+			plain | version:                             Tunnel,
+			plain | version&(version-1):                 Tunnel,
+			plain&^next | encap.GPE(encap.NextIPv4)<<32: Tunnel,
+			plain&^next | encap.GPE(encap.NextNSH)<<32:  Tunnel,
+			plain | 1<<40:                               Tunnel,
+			plain | 1<<63:                               Tunnel,
+			plain | 1:                                   Tunnel,
+			plain | 1<<8:                                NoFlow,
+		},
+		encap.TypeVXLAN: {plain: Tunnel, plain &^ (encap.GPEFlagProtocol | next): NumCauses},
+	} {
+		g := newRigOf(t, kind)
+		for head, want := range rows {
+			for fam := range 2 {
+				b := g.wrap(shape{dst: macNear, src: macFar, size: 100}.bytes())
+				binary.BigEndian.PutUint64(b, uint64(head))
+				if got := g.d.why(t, TunnelIn, received(fam, b, 0), Meta{}); got != want {
+					t.Errorf("%v, family %d, header %#x: %v, want %v", kind, fam, uint64(head), got, want)
+				}
+				g.reads(fam, b, 0)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ volatile const bool decap_l4;  // the kernel has DECAP_UDP
 
 struct tunnel {
 	u16 sport, dport, len, csum;
-	u32 flags, vni;
+	u32 head, vni;
 	struct ether in;
 } __attribute__((packed, aligned(4)));
 
@@ -88,7 +88,7 @@ INLINE void tunnel(struct tunnel *t, struct flow *f, struct ether *e, u32 flow, 
 	t->dport = f->port;
 	t->len = be16(len);
 	t->csum = 0;
-	t->flags = be32(0x08000000);
+	t->head = f->head;
 	t->vni = f->vni;
 	t->in = *e;
 }
@@ -211,6 +211,8 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 		return MISS(STALE);
 	if (t->dport != f->port)
 		return MISS(ELSEWHERE);
+	if (t->head != f->head)
+		return MISS(TUNNEL);
 	if (t->csum ? !(f->flags & UNVERIFIED) && csum_level(skb, LEVEL_QUERY) < 0 : !(f->flags & ZERO_CSUM))
 		return MISS(CHECKSUM);
 	why = inner(skb, at, t->in.type, &p);
@@ -256,6 +258,12 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	return leave(skb, f, 0);
 }
 
+// plain reports whether a packet may be one that is carried. Most UDP packets are not.
+INLINE bool plain(struct tunnel *t)
+{
+	return (t->head == be32(VXLAN) || t->head == be32(GPE)) && !(t->vni & be32(0xff));
+}
+
 INLINE int tunnel4(struct __sk_buff *skb)
 {
 	struct in_key key = { .peer = { 0, 0, be32(0xffff) } };
@@ -268,7 +276,7 @@ INLINE int tunnel4(struct __sk_buff *skb)
 	if (h.ip.version != 0x45 || h.ip.frag & be16(0x3fff) || be16(h.ip.len) != len || be16(h.t.len) != len - sizeof(h.ip) ||
 	    sum(&h.ip) != 0xffff)
 		return MISS(OUTER);
-	if (h.t.flags != be32(0x08000000) || h.t.vni & be32(0xff))
+	if (!plain(&h.t))
 		return MISS(TUNNEL);
 	key.peer[3] = h.ip.src;
 	key.vni = h.t.vni;
@@ -292,7 +300,7 @@ INLINE int tunnel6(struct __sk_buff *skb)
 	len = skb->len - 14 - sizeof(h.ip);
 	if (h.ip.start[0] >> 4 != 6 || be16(h.ip.len) != len || be16(h.t.len) != len)
 		return MISS(OUTER);
-	if (h.t.flags != be32(0x08000000) || h.t.vni & be32(0xff))
+	if (!plain(&h.t))
 		return MISS(TUNNEL);
 	__builtin_memcpy(key.peer, h.ip.src, sizeof(key.peer));
 	key.vni = h.t.vni;

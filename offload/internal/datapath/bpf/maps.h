@@ -5,6 +5,7 @@ enum how { NEIGH = 1, EGRESS, INGRESS, PEER };
 enum df { DF_SET, DF_UNSET, DF_INHERIT };
 enum ecn { ECN_NORMAL, ECN_COMPAT, ECN_RFC3168 };
 enum flags { TOS_IN = 2, ZERO_CSUM = 4, UNVERIFIED = 8, IS_IPV6 = 1 };
+enum head { VXLAN = 0x08000000, GPE = 0x0c000003 };  // GPE: with an Ethernet frame
 
 enum cause {
 	NO_FLOW, STALE, KIND, GROUP, SHORT, OPTIONS, PROTOCOL, NEIGHBOUR, DHCP, TOO_BIG, LENGTH,
@@ -13,7 +14,7 @@ enum cause {
 
 struct flow {
 	u32 slot, src_epoch, dst_epoch, oif, max, mark;
-	u32 vni;  // as in the header
+	u32 head, vni;  // tunnel header: VXLAN or GPE, VNI
 	u8 how, flags, ttl, tos, df, ecn;
 	u16 port, sports[16];  // network order
 	u32 local[4], remote[4];
