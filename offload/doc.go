@@ -37,6 +37,11 @@
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.
 //
+// Frames to a group of peers ([vtep.VTEP.Group]) stay there too, with the cause no-peer; those that its members send are carried. The VTEP
+// picks a member for each flow, by addresses and ports, and an entry knows two MACs. To pick by another hash in the kernel would be as
+// fair, but a flow would change its member, and be reordered, whenever it passes between kernel and user space: at each change that
+// voids decisions, and for each of its frames that is a miss. To pick by the same hash needs the ports in the entry.
+//
 // A device that is moved to another network namespace takes its program along. The Offload takes it off as soon as the kernel has
 // said so; meanwhile, frames of flows may be lost, or leave by a device of that namespace that has the number of the underlay's.
 // Move devices before they carry traffic, or use veth ports, whose end in the guest may be moved at any time.

@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A rig is a switch with three TAPs, one of them a trunk, and a VTEP with peers, and an Offload without its goroutine.
+// A rig is a switch with three TAPs, one of them a trunk, and a VTEP with peers, of which two are a group, and an Offload without its goroutine.
 type rig struct {
 	t     testing.TB
 	kind  encap.Type
@@ -30,6 +30,7 @@ type rig struct {
 	peers []uint16
 	dests []frame.Dest
 	tags  []uint32 // of dests
+	group frame.Dest
 	macs  []frame.MAC
 }
 
@@ -57,6 +58,7 @@ func newRigOf(t testing.TB, h *netns.Host, cfg *Config, kind encap.Type) *rig {
 		n := check.Must(r.v.AddPeer(netip.AddrPortFrom(addr(x), 0)))(t)
 		r.peers, r.dests = append(r.peers, n), append(r.dests, a.Dest(n))
 	}
+	r.group = a.Dest(check.Must(r.v.Group(r.peers[:2]...))(t))
 	for i := range 6 {
 		r.macs = append(r.macs, frame.MAC{2, 0, 0, 0, 0, byte(i)})
 	}
@@ -76,6 +78,9 @@ func (r *rig) change(in func(n int) int) {
 	case 5:
 		if in(3) > 0 {
 			break
+		}
+		if in(4) == 0 {
+			d = r.group
 		}
 		_ = r.vsi.FDB().Set(mac, d, []fdb.Flags{fdb.Static, fdb.Control, fdb.Filter, fdb.Control | fdb.Override}[in(4)])
 	case 6:
@@ -186,7 +191,7 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 			r.change(in)
 		case 1, 2:
 			p := r.pair(r.dests[in(len(r.dests))], r.macs[in(len(r.macs))], r.macs[in(len(r.macs))])
-			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && in(8) > 0 {
+			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && d != r.group && in(8) > 0 {
 				p = r.pair(d, p.Src, p.Dst)
 			}
 			clear(r.o.refused)

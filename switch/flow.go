@@ -51,7 +51,7 @@ type Flow struct {
 // Why a pair has no [Flow].
 var (
 	ErrNoAttachment = errors.New("no-attachment") // the port has left the segment
-	ErrUnknownMAC   = errors.New("unknown-mac")   // the source or the destination is not in the FDB, or elsewhere
+	ErrUnknownMAC   = errors.New("unknown-mac")   // the source or the destination is not in the FDB, or elsewhere and not there to stay
 	ErrStage        = errors.New("stage")         // a stage inspects the frames: policy, guard, MSS clamp
 	ErrWatched      = errors.New("watched")       // frames are captured or traced
 	ErrDropped      = errors.New("dropped")       // the switch does not forward the frames
@@ -122,7 +122,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	case c.slots.Ingress != nil:
 		return f, ErrStage
 	}
-	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && (c.learn || o != fdb.New) {
+	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
 		return f, ErrUnknownMAC
 	}
 	x := frame.Make(pairFrame(p))

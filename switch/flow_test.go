@@ -158,6 +158,52 @@ func TestNoFlow(t *testing.T) {
 	})
 }
 
+// TestFlowOfGroup: a peer that the number of a MAC's entry stands for, or that sends in place of a control entry's, has a Flow. The entry
+// stays, which is what the switch does with a frame.
+func TestFlowOfGroup(t *testing.T) {
+	withOffload(t, func(l *lab, o *told) {
+		a, atA := l.port("a", 0)
+		a.send(eth(frame.Broadcast, mac(1), 0x800))
+		tun := &leadingTunnel{stubTunnel{stub: newStub("t")}}
+		atT := check.Must(l.v.Attach(tun, 7))(t)
+		for _, x := range []struct {
+			name  string
+			flags fdb.Flags
+			peer  uint16
+			want  error
+		}{
+			{"member, static", fdb.Static, 3, nil},
+			{"stranger, static", fdb.Static, 5, ErrUnknownMAC},
+			{"member, control", fdb.Control, 3, nil},
+			{"stranger, control", fdb.Control, 5, nil},
+			{"stranger, sticky", fdb.Control | fdb.Sticky, 5, ErrUnknownMAC},
+		} {
+			l.v.FDB().Delete(mac(3))
+			check.OK(t, l.v.FDB().Set(mac(3), atT.Dest(100), x.flags))
+			a.sent()
+			tun.send(fromPeer(x.peer, 7, eth(mac(1), mac(3), 0x800)))
+			if n := len(a.sent()); (n == 1) != (x.want == nil) {
+				t.Errorf("%s: the switch forwards %d frames", x.name, n)
+			}
+			f, err := l.s.Flow(Pair{atT.Dest(x.peer), 7, mac(3), mac(1)})
+			if err != x.want || err == nil && f.To != atA.Dest(0) {
+				t.Errorf("%s: to %v, %v, want %v", x.name, f.To, err, x.want)
+				continue
+			}
+			if err == nil {
+				l.s.Carried(&f, frame.Count{Frames: 1, Bytes: 14})
+			}
+			d, _ := l.v.FDB().Lookup(mac(3))
+			check.Equal(t, x.name+": entry", d, atT.Dest(100))
+		}
+	})
+}
+
+// A leadingTunnel has the number 100, which stands for peer 3 among others.
+type leadingTunnel struct{ stubTunnel }
+
+func (*leadingTunnel) Leads(to, peer uint16) bool { return to == 100 && peer == 3 }
+
 type noTap struct{}
 
 func (noTap) Frame(frame.VNI, string, *frame.Frame) {}
