@@ -1,6 +1,8 @@
 package offload
 
 import (
+	"crypto/md5"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/qemu"
 	"github.com/vxswitch/vxswitch/port"
 )
 
@@ -118,5 +121,50 @@ func TestTrunk(t *testing.T) {
 			leave()
 			g.Ping(guest(2), 5)
 		})
+	}
+}
+
+// TestGuestVLAN: a guest with a VLAN device of its own kernel's, at an interface that is a trunk: both directions are carried, to a
+// kernel's vxlan device and to the host's TAP, which has no tag.
+func TestGuestVLAN(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots a guest")
+	}
+	a, b := two(t)
+	g := qemu.Boot(t, a, qemu.Config{Link: "vm0", Modules: []string{"8021q"}})
+	s := newSite(t, a, 1, 2)
+	vm := netns.Open(t, a, func() (*port.Device, error) { return port.OpenInterface("vm0", &port.DeviceConfig{MTU: 1450}) })
+	check.Must(s.vsi.Attach(vm, 5))(t)
+	b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: "192.0.2.2", Remote: "192.0.2.1", Addr: guest(2) + "/24", Keep: true, Args: []string{"noudpcsum"}})
+	g.Run("ip link set eth0 mtu 1450\nip link add link eth0 name five type vlan id 5 egress-qos-map 0:6\nip addr add " + guest(9) + "/24 dev five\nip link set five up")
+	for _, to := range []string{guest(2), guest(1)} {
+		ping := func(n int) bool {
+			_, status := g.Try(fmt.Sprintf("ping -c %d -i 0.05 -W 2 %s", n, to))
+			return status == 0
+		}
+		s.h.Until(to+" answers", func() bool { return ping(1) })
+		s.h.Until("both directions are carried", func() bool {
+			was := s.stats().Carried.Frames
+			return ping(10) && s.stats().Carried.Frames >= was+20
+		})
+	}
+	l := netns.Open(t, b, func() (net.Listener, error) { return net.Listen("tcp", guest(2)+":7000") })
+	got := make(chan string)
+	go func() {
+		h := md5.New()
+		if c, err := l.Accept(); err == nil {
+			_, _ = io.Copy(h, c)
+			c.Close()
+		}
+		got <- fmt.Sprintf("%x", h.Sum(nil))
+	}()
+	was := s.stats().Carried.Bytes
+	g.Run("seq 1 200000 >/tmp/sent")
+	g.Run("nc " + guest(2) + " 7000 </tmp/sent")
+	if sum := <-got; !strings.HasPrefix(g.Run("md5sum </tmp/sent"), sum) {
+		t.Errorf("something else has arrived")
+	}
+	if n := s.stats().Carried.Bytes - was; n < 1_200_000 { // of 1,288,895
+		t.Errorf("%d bytes carried: %+v", n, s.stats())
 	}
 }
