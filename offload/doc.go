@@ -49,6 +49,11 @@
 // What is carried does not pass the host's packet filter and connection tracking for UDP, and tcpdump sees it on the underlay only.
 // While the host has IPsec policies for what it sends, no tunnel is carried.
 //
+// # Segments that come alone
+//
+// A network card, or a veth without offloads, delivers TCP segment by segment. On their way to a guest by a veth port the kernel joins
+// them again (generic receive offload), as it does behind its own tunnel devices; there is no such place before a TAP or an interface.
+//
 // # Needs
 //
 // Linux 6.6 or later, CAP_BPF and CAP_NET_ADMIN. Nothing is pinned: when the process ends, however it ends, its programs go with it, and

@@ -77,6 +77,9 @@ func (d *Device) toTAP(c DeviceConfig) (err error) {
 	if err := g.redirect(); err != nil {
 		return err
 	}
+	if err := g.joining(); err != nil {
+		return err
+	}
 	if err := g.watch(d); err != nil {
 		return err
 	}
@@ -124,6 +127,22 @@ func (g *glue) redirect() error {
 		}
 		return g.attach(g.far.Index, sys.Redirect{Index: g.near.Index, Own: g.guest.MAC})
 	})
+}
+
+// joining has the far end join the segments that vxh sends, as whoever carries frames past the port may want
+// ([HookPair]). A veth does so only for the other end without TSO. What comes by the programs is not sent, nor joined.
+func (g *glue) joining() error {
+	if g.hidden == nil {
+		return nil
+	}
+	err := g.home.Feature(g.host.Index, sys.FeatureTSO, false)
+	if err == nil {
+		err = g.hidden.Feature(g.far.Index, sys.FeatureGRO, true)
+	}
+	if err != nil {
+		return fmt.Errorf("features of the hidden devices: %w", privilege(err))
+	}
+	return nil
 }
 
 func (g *glue) attach(index int, to sys.Redirect) error {

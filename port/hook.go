@@ -19,7 +19,7 @@ type HookKind uint8
 const (
 	HookTAP       HookKind = iota // a TAP: the host sends on it what Readers return, and receives on it what Writers write
 	HookInterface                 // an interface: it receives what Readers return, and sends what Writers write
-	HookPair                      // an end of a veth pair of [OpenVeth]: it receives what Readers return; what Writers write, the other end receives
+	HookPair                      // an end of a veth pair of [OpenVeth]: it receives what Readers return; what Writers write, the other end receives; what others send on it too, segments joined (GRO)
 )
 
 // Hook returns where the frames of the device come by now, and has MTU return the present one. Programs that are to see those

@@ -59,6 +59,9 @@ func TestVethDevices(t *testing.T) {
 		if out := m.IP("-o", "link", "show", "vxh0"); !strings.Contains(out, fmt.Sprint(hook.Index, ": vxh0@")) || hook.Kind != HookPair || hook.Namespace == 0 {
 			t.Errorf("hook %+v, %v\n%s", hook, err, out)
 		}
+		if out := m.Run("ethtool", "-k", "vxh0"); !strings.Contains(out, "tx-tcp-segmentation: off") {
+			t.Errorf("vxh0 takes superframes:\n%s", out)
+		}
 		if !c.cfg.MAC.IsZero() && c.in.MAC("e0") != c.cfg.MAC.String() {
 			t.Errorf("MAC %s", c.in.MAC("e0"))
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -61,7 +62,15 @@ func TestLinks(t *testing.T) {
 	if out := far.IP("-6", "addr", "show", "dev", "y"); out != "" {
 		t.Errorf("an address:\n%s", out)
 	}
-	for what, err := range map[string]error{"name": second(a.ByName("none")), "index": second(a.ByIndex(9999, Here)), "namespace": second(a.ByIndex(x.Peer, 9999)), "Delete": a.Delete(9999)} {
+	for _, on := range []bool{true, false} {
+		must(b.Feature(y.Index, FeatureGRO, on))
+		must(b.Feature(y.Index, FeatureTSO, on))
+		word := map[bool]string{true: "on", false: "off"}[on]
+		if out := far.Run("ethtool", "-k", "y"); !strings.Contains(out, "generic-receive-offload: "+word) || !strings.Contains(out, "tx-tcp-segmentation: "+word) {
+			t.Errorf("want GRO and TSO %s:\n%s", word, out)
+		}
+	}
+	for what, err := range map[string]error{"name": second(a.ByName("none")), "index": second(a.ByIndex(9999, Here)), "namespace": second(a.ByIndex(x.Peer, 9999)), "Delete": a.Delete(9999), "Feature": a.Feature(9999, FeatureGRO, true)} {
 		if want := map[bool]error{true: syscall.EINVAL, false: syscall.ENODEV}[what == "namespace"]; !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}

@@ -35,6 +35,12 @@ type LinkChange struct {
 	Up, NoIPv6 bool
 }
 
+// Features of a device.
+const (
+	FeatureGRO = iota
+	FeatureTSO
+)
+
 // A VethEnd is what an end of a new veth pair is to be like.
 type VethEnd struct {
 	In   *Links
@@ -62,6 +68,7 @@ func (l *Links) ByName(name string) (LinkInfo, error)         { return LinkInfo{
 func (l *Links) ByIndex(index, ns int) (LinkInfo, error)      { return LinkInfo{}, errors.ErrUnsupported }
 func (l *Links) ID(other *Links) (int, error)                 { return 0, errors.ErrUnsupported }
 func (l *Links) Change(index int, c LinkChange) error         { return errors.ErrUnsupported }
+func (l *Links) Feature(int, uint32, bool) error              { return errors.ErrUnsupported }
 func (l *Links) Delete(index int) error                       { return errors.ErrUnsupported }
 func AddVeth(a, b VethEnd) error                              { return errors.ErrUnsupported }
 func AttachRedirect(index int, to Redirect) (*BPFLink, error) { return nil, errors.ErrUnsupported }

@@ -23,7 +23,7 @@ type Slot struct {
 	packets, bytes   atomic.Uint64
 	last             atomic.Uint64
 	merged           atomic.Uint64
-	_                uint64
+	joined           atomic.Uint64
 }
 
 // Validate says for which epochs the flow is valid. They must have been read before the decision was made, which must be
@@ -44,7 +44,7 @@ func (s *Slot) Kill() { s.global.Store(0) }
 
 // Clear sets the slot to zero, before another flow gets it: after [Grace].
 func (s *Slot) Clear() {
-	for _, v := range [...]*atomic.Uint64{&s.global, &s.src, &s.dst, &s.packets, &s.bytes, &s.last, &s.merged} {
+	for _, v := range [...]*atomic.Uint64{&s.global, &s.src, &s.dst, &s.packets, &s.bytes, &s.last, &s.merged, &s.joined} {
 		v.Store(0)
 	}
 }

@@ -50,8 +50,8 @@ INLINE bool retag(struct __sk_buff *skb, struct flow *f)
 	return !f->tag || !vlan_push(skb, be16(VLAN), f->tag);
 }
 
-// leave sends the frame on, as it is now but for the tag.
-INLINE int leave(struct __sk_buff *skb, struct flow *f, bool egress)
+// leave sends the frame on, as it is now but for the tag. With peer, it may skip the queue of the guest's pair.
+INLINE int leave(struct __sk_buff *skb, struct flow *f, bool peer)
 {
 	if (!retag(skb, f))
 		return DROP;
@@ -60,7 +60,7 @@ INLINE int leave(struct __sk_buff *skb, struct flow *f, bool egress)
 		change_type(skb, PACKET_HOST);  // may be for another MAC than the device has
 	if (f->how == NEIGH)
 		return redirect_neigh(f->oif, 0, 0, 0);
-	if (f->how == PEER && !egress)
+	if (f->how == PEER && peer)
 		return redirect_peer(f->oif, 0);
 	return redirect(f->oif, f->how == INGRESS ? TO_INGRESS : 0);
 }
@@ -116,7 +116,7 @@ INLINE int encap4(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 	if (store(skb, 12, &h.type, LEN4 + 2, RECOMPUTE_CSUM))
 		return DROP;
 	count(s, len);
-	return leave(skb, f, 0);
+	return leave(skb, f, 1);
 }
 
 INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct inner *p, struct slot *s)
@@ -141,7 +141,7 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 	if (store(skb, 12, &h.type, LEN6 + 2, RECOMPUTE_CSUM))
 		return DROP;
 	count(s, len);
-	return leave(skb, f, 0);
+	return leave(skb, f, 1);
 }
 
 enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
@@ -179,7 +179,7 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 		return MISS(TOO_BIG);
 	if (f->how != NEIGH) {
 		count(s, skb->len);
-		return leave(skb, f, egress);
+		return leave(skb, f, !egress);
 	}
 	if (f->flags & IS_IPV6)
 		return encap6(skb, f, &e, &p, s);
@@ -193,10 +193,30 @@ SEC("tcx/egress") int port_out(struct __sk_buff *skb) { return answer(port(skb, 
 // RFC 6040, section 4.2: four bits for each inner and outer field; 8 is what user space counts or drops.
 #define DECAPSULATED 0x3383321238118880ull
 
+#define JOIN_FOR 2000  // of 2^20 ns: for which a flow stays on either way
+#define JOIN_LEN 1000  // from which on a segment is long
 #define MERGED_FOR 2000000000ull  // ns for which a flow is left to user space after a merged packet
 
 // elsewhere reports whether a packet has arrived at a device that the flow's socket does not listen at.
 INLINE bool elsewhere(struct __sk_buff *skb, struct flow *f) { return f->iif && f->iif != skb->ifindex; }
+
+// joins reports whether a segment of TCP is to wait in the queue of the guest's pair, where the kernel joins it with those that
+// follow (GRO), as it does behind a tunnel device of its own. All segments of a flow wait, while long ones come alone: what does
+// not wait would overtake them. Superframes are joined already, and requests and answers of a few bytes would only wait.
+INLINE bool joins(struct __sk_buff *skb, struct flow *f, struct slot *s, struct inner *p, u32 len)
+{
+	u32 now;
+	if (f->how != PEER || p->upper != TCP)
+		return 0;
+	now = coarse_ns() >> 20;
+	if (skb->gso_size) {
+		s->whole = now;
+		return 0;
+	}
+	if (len > JOIN_LEN)
+		s->alone = now;
+	return now - s->whole > JOIN_FOR && now - s->alone < JOIN_FOR;
+}
 
 // decap asks and does what does not depend on the outer family. The tunnel header ends at at.
 INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at, u8 outer_tos)
@@ -255,7 +275,7 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 		}
 	}
 	count(s, len);
-	return leave(skb, f, 0);
+	return leave(skb, f, !joins(skb, f, s, &p, len));
 }
 
 // plain reports whether a packet may be one that is carried. Most UDP packets are not.

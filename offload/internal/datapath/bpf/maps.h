@@ -26,7 +26,7 @@ struct slot {
 	u64 global, src, dst;  // epochs for which the flow is valid
 	u64 packets, bytes, last;
 	u64 merged;  // when a packet last came merged with others
-	u64 unused;
+	u32 whole, alone;  // when a superframe last came, and a long segment that is none, in 2^20 ns
 };
 
 struct out_key {
