@@ -73,6 +73,14 @@ type PortChange struct {
 	Queues int        `json:"queues,omitempty"` // default 1
 	VNI    *frame.VNI `json:"vni,omitempty"`    // segment, default none
 	VLAN   int        `json:"vlan,omitempty"`   // with VNI: VLAN ID on the port; 0 = untagged
+
+	// Namespace is the network namespace of the device: the path of a file, or a name in /run/netns; default that of the node.
+	Namespace string `json:"namespace,omitempty"`
+
+	// Owner is a program that has made the device and adds it here. The node makes none and brings none up, and the port
+	// stays over reloads and restarts of the node, until it is deleted, or the device is gone at a start. Default: it stays
+	// until the next reload.
+	Owner string `json:"owner,omitempty"`
 }
 
 // ChangeFDB changes an FDB or a flood list.

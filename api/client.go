@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -55,12 +56,40 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer cancel()
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
+		if err == nil {
+			return &asking{UnixConn: conn.(*net.UnixConn), asked: make(chan struct{})}, nil
+		}
 		if !errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil {
-			return conn, err
+			return nil, err
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// An asking is a connection that is read after the first write. A node with too many clients answers before it is asked; net/http
+// would log that, and return an error without a type (Go 1.26).
+type asking struct {
+	*net.UnixConn
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (a *asking) Read(b []byte) (int, error) {
+	<-a.asked
+	return a.UnixConn.Read(b)
+}
+
+func (a *asking) Write(b []byte) (int, error) {
+	defer a.ask()
+	return a.UnixConn.Write(b)
+}
+
+func (a *asking) Close() error {
+	defer a.ask()
+	return a.UnixConn.Close()
+}
+
+func (a *asking) ask() { a.once.Do(func() { close(a.asked) }) }
 
 // open sends a request and returns the answer. tag is that of the configuration which it changes, if that matters.
 func (c *Client) open(ctx context.Context, method, path string, query Query, body any, tag string) (*http.Response, error) {
@@ -138,6 +167,13 @@ func (e hungUp) Error() string {
 	return e.socket + ": the node has closed the connection without an answer: it has ended, or has too many clients"
 }
 func (e hungUp) Unwrap() error { return e.err }
+
+// Busy reports whether err is that of a node which has refused a request, or closed the connection, for the number of its clients.
+// The request may be sent again. A node that ends closes connections as well.
+func Busy(err error) bool {
+	e, hung := (*Error)(nil), hungUp{}
+	return errors.As(err, &e) && e.Status == http.StatusServiceUnavailable || errors.As(err, &hung)
+}
 
 // Do sends a request and returns the answer, whole. body is sent as JSON, or as it is if it is a []byte; nil = none.
 func (c *Client) Do(ctx context.Context, method, path string, query Query, body any) ([]byte, error) {

@@ -66,6 +66,37 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A node that refuses a connection before it has read the request is busy, as one that says so, and no other is.
+func TestBusy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{\"error\":\"too many\"}\n")
+			c.Close()
+		}
+	}()
+	c := NewClient(path)
+	for range 200 {
+		if _, err := c.Stats(t.Context()); !Busy(err) || strings.Contains(err.Error(), "%!") {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []*Client{answering(t, 409, `{"error": "no"}`), NewClient(path + "x")} {
+		if _, err := c.Stats(t.Context()); err == nil || Busy(err) {
+			t.Error(err)
+		}
+	}
+}
+
 // A stream that the node ends is an error, and one that its reader ends is none.
 func TestStreams(t *testing.T) {
 	c := answering(t, 200, "{\"event\": \"port-up\"}\n{\"event\": \"port-down\"}\n")

@@ -30,6 +30,8 @@
 // ETag; with it as If-Match, a change fails with status 412 if somebody else has changed the configuration in between. That is the
 // tag of a [Client].
 //
+// A port that is added with an owner stays over reloads, other configurations and restarts of the node; see [PortChange].
+//
 // A request that fails has a status other than 200 and an [Error]. A [Client] sends the requests.
 package api
 

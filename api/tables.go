@@ -89,6 +89,8 @@ type Port struct {
 	RxDrops   map[string]uint64 `json:"rx_drops"` // by reason
 	TxDrops   map[string]uint64 `json:"tx_drops"`
 
+	Owner string `json:"owner,omitempty"` // program that has added it, see PortChange
+
 	State string     `json:"state"`           // up; unused: in no segment; down: its device has failed, or could not be opened again
 	Error string     `json:"error,omitempty"` // why it is down
 	Since *time.Time `json:"since,omitempty"` // of state down

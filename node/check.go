@@ -138,6 +138,12 @@ func (k *checker) port(key string, p *Port) {
 	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
 		k.Want(key+".name", name, "a device name, without spaces, slashes, colons or percent signs")
 	}
+	switch {
+	case !printable(p.Owner):
+		k.Want(key+".owner", p.Owner, "printable characters")
+	case p.Owner != "" && p.Type == PortOwn:
+		k.Fail(key+".owner", nil, "a port of type own is the program's own")
+	}
 	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
 	is, check := any(*cfg), cfg.Check
 	switch p.Type {

@@ -98,6 +98,8 @@ type Port struct {
 	SendBuffer  int  `json:"sendBuffer,omitzero"`
 
 	IP bool `json:"ip,omitzero"` // for type PortOwn: it carries IP without Ethernet, as a TUN does
+
+	Owner string `json:"owner,omitzero"` // program that has made the device and added the port: the node makes none and brings none up, and a port whose device is missing is down, also a new one; not in files
 }
 
 // bare reports whether the port carries IP without Ethernet.

@@ -398,3 +398,27 @@ func TestDownOwn(t *testing.T) {
 		m.wantLog("a port is back", 1)
 	})
 }
+
+// A port with an owner need not have its device when it is added: it is down until there is one. A port without is an error.
+func TestOwnerMayBeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMortal(t, `{"segments": [{"vni": 5}]}`)
+		m.mu.Lock()
+		m.refuse = errors.New("no such device")
+		m.mu.Unlock()
+		const member = `"segments": [{"vni": 5, "members": [{"port": "p"}]}]}`
+		if err := m.Apply(parse(t, `{"ports": [{"name": "p"}], `+member)); err == nil || len(m.Down()) != 0 {
+			t.Errorf("%v, down %v", err, m.Down())
+		}
+		must(t, m.Apply(parse(t, `{"ports": [{"name": "p", "owner": "x"}], `+member)))
+		if down := m.Down(); len(down) != 1 || !errors.Is(down[0].Err, m.refuse) {
+			t.Errorf("down %v", down)
+		}
+		m.allow()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if down := m.Down(); len(down) != 0 || m.Switch().VSIs()[0].Attachments() == nil {
+			t.Errorf("down %v", down)
+		}
+	})
+}

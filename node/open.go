@@ -51,9 +51,11 @@ func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 		if d := n.ports[c.Name]; n.gone(c) || d != nil && !d.elsewhere(c) {
 			continue
 		}
-		if err := n.openPort(c, f.ports); n.isDown(c.Name) && err != nil {
+		switch err := n.openPort(c, f.ports); {
+		case err == nil:
+		case n.isDown(c.Name):
 			n.down[c.Name].err = err // it stays down
-		} else if err != nil {
+		case c.Owner == "": // else openAll tries again
 			return err
 		}
 	}
@@ -103,10 +105,10 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 			continue
 		}
 		err := n.openPort(c, n.ports)
-		if err != nil && a.back {
+		if err != nil && (a.back || c.Owner != "") {
 			n.goesDown(c, nil, err)
 		}
-		if a.ends(err) {
+		if (a.back || c.Owner == "") && a.ends(err) {
 			return
 		}
 	}

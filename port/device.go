@@ -105,7 +105,7 @@ func (d *Device) kind() string {
 	return "TAP"
 }
 
-// Name returns the name the device had when it was opened.
+// Name returns the name the device was opened by, or that the kernel has picked.
 func (d *Device) Name() string { return d.name }
 
 // MTU returns the length of the longest frame the device takes: the MTU of a TUN, or the MTU of a TAP and

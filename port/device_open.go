@@ -20,8 +20,9 @@ import (
 // closes the Device, or attaches it to a switch.
 //
 // If the device does not exist it is created, and disappears when the Device is closed or the process
-// ends. A persistent device ("ip tuntap add mode tap") stays, with the settings of cfg. If name is empty or
-// contains "%d", the kernel picks a free name; see [Device.Name].
+// ends. A persistent device ("ip tuntap add mode tap") stays, with the settings of cfg; name may be an alternative
+// name of it ("ip link property add altname"). If name is empty or contains "%d", the kernel picks a free name; see
+// [Device.Name].
 //
 // The error wraps
 //   - [os.ErrPermission] if CAP_NET_ADMIN is missing
@@ -57,6 +58,9 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	if err != nil {
 		d.release()
 		return nil, fmt.Errorf("port: %s %q: %w", d.kind(), cmp.Or(d.name, name), err)
+	}
+	if d.found {
+		d.name = name // may be an alternative name of the device
 	}
 	return d, nil
 }

@@ -100,13 +100,13 @@ func (s *session) port(ctx context.Context, w *words) error {
 	}
 	var allowed []string
 	if op == api.Add {
-		allowed = []string{"type", "mtu", "queues", "vni", "vlan"}
+		allowed = []string{"type", "mtu", "queues", "vni", "vlan", "namespace", "owner"}
 	}
 	keys, err := w.keys(allowed...)
 	if err != nil {
 		return err
 	}
-	c.Type, c.VNI = keys["type"], vniOf(keys)
+	c.Type, c.VNI, c.Namespace, c.Owner = keys["type"], vniOf(keys), keys["namespace"], keys["owner"]
 	c.MTU, c.Queues, c.VLAN = count(keys["mtu"]), count(keys["queues"]), count(keys["vlan"])
 	if c.VLAN != 0 && c.VNI == nil {
 		return w.wrong("add: vlan requires vni")

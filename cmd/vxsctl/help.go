@@ -47,8 +47,9 @@ Change:
   With several tunnels in the segment, the peer is one of that with the family of dst; if two have it, add "tunnel NAME".
   These entries survive a reload but not a restart. Change entries of the file in the file.
 
-  port add NAME [type tap|tun|veth|interface|packet] [mtu N] [queues N] [vni N [vlan N]]
-                                    add a port to the configuration, and to a segment
+  port add NAME [type tap|tun|veth|interface|packet] [mtu N] [queues N] [vni N [vlan N]] [namespace NS] [owner NAME]
+                                    add a port to the configuration, and to a segment; with an owner, who has made its device,
+                                    it stays until port del
   port del NAME                     delete a port, and from its segments
   config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
   config apply FILE|-               replace the configuration, and show what has changed

@@ -64,8 +64,8 @@ func addPort(c *node.Config, x api.PortChange) error {
 	if slices.ContainsFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }) {
 		return wrong(http.StatusConflict, "ports: there is a %q", x.Name)
 	}
-	p := node.Port{Name: x.Name}
-	p.MTU, p.Queues = x.MTU, x.Queues
+	p := node.Port{Name: x.Name, Owner: x.Owner}
+	p.MTU, p.Queues, p.Namespace = x.MTU, x.Queues, x.Namespace
 	if x.Type != "" {
 		if err := cmp.Or(oneOf("type", x.Type, api.PortTypes...), p.Type.UnmarshalText([]byte(x.Type))); err != nil {
 			return err
@@ -94,10 +94,7 @@ func deletePort(c *node.Config, x api.PortChange) (*node.Config, error) {
 	if !slices.ContainsFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Name }) {
 		return nil, wrong(http.StatusNotFound, "ports: there is no %q", x.Name)
 	}
-	for i := range c.Segments {
-		g := &c.Segments[i]
-		g.Members = slices.DeleteFunc(slices.Clone(g.Members), func(m node.Member) bool { return m.Port == x.Name })
-	}
+	c.Segments = withoutMember(c.Segments, x.Name)
 	next, err := c.Without("ports", x.Name)
 	if errs := (setting.Errors{}); errors.As(err, &errs) {
 		return nil, wrong(http.StatusUnprocessableEntity, "%s", oneLine(errs))

@@ -34,7 +34,7 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 			return nil, wrong(http.StatusBadRequest, "body: empty; use {} for a node that does nothing")
 		}
 		cfg, err := node.Parse(text)
-		return func(*node.Config) (*node.Config, error) { return cfg, nil }, err
+		return adopting(func(*node.Config) (*node.Config, error) { return cfg, nil }), err
 	})
 }
 
@@ -78,7 +78,13 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 		if dry {
 			return nil
 		}
-		if err := s.apply(cfg); err != nil {
+		err = s.apply(cfg)
+		if err == nil {
+			if err = newOwned(s.n, old); err != nil {
+				err = errors.Join(err, s.apply(old))
+			}
+		}
+		if err != nil {
 			return failure{http.StatusUnprocessableEntity, err}
 		}
 		return nil

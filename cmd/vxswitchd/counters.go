@@ -88,9 +88,9 @@ func lost(st *vtep.Stats) map[string]uint64 {
 
 func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	cfg := s.n.Config()
-	types := map[string]string{}
+	types, owners := map[string]string{}, map[string]string{}
 	for _, c := range cfg.Ports {
-		types[c.Name] = c.Type.String()
+		types[c.Name], owners[c.Name] = c.Type.String(), c.Owner
 	}
 	for _, c := range cfg.Tunnels {
 		types[c.Name] = encap.Type(c.Type).String()
@@ -128,6 +128,9 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 				Port: -1, Name: name, Type: types[name], Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{}, State: "unused",
 			})
 		}
+	}
+	for i := range ports {
+		ports[i].Owner = owners[ports[i].Name]
 	}
 	return list(w, slices.Values(ports))
 }

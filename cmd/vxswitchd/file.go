@@ -36,6 +36,15 @@ func load(file string) (*node.Config, error) {
 	if err != nil {
 		return nil, located(file, err)
 	}
+	errs := setting.Errors{}
+	for i, p := range cfg.Ports {
+		if p.Owner != "" {
+			errs = append(errs, &setting.Error{Path: fmt.Sprintf("ports[%d].owner", i), Value: p.Owner, Text: "not in a file: the program adds this port over the socket; leave it and its members out"})
+		}
+	}
+	if len(errs) > 0 {
+		return nil, located(file, errs)
+	}
 	return cfg, nil
 }
 

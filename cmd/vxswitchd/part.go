@@ -36,19 +36,24 @@ func (s *server) putPart(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.setConfig(w, r, func(text []byte) (edit, error) {
-		return func(old *node.Config) (*node.Config, error) { return old.With(list, name, text) }, nil
+		return adopting(func(old *node.Config) (*node.Config, error) { return old.With(list, name, text) }), nil
 	})
 }
 
 // deletePart deletes an element.
 func (s *server) deletePart(w http.ResponseWriter, r *http.Request) error {
 	return s.setConfig(w, r, func([]byte) (edit, error) {
-		return func(old *node.Config) (*node.Config, error) {
+		list, name := r.PathValue("list"), r.PathValue("name")
+		next := func(old *node.Config) (*node.Config, error) {
 			if _, err := findPart(r, effective(old)); err != nil {
 				return nil, err
 			}
-			return old.Without(r.PathValue("list"), r.PathValue("name"))
-		}, nil
+			return old.Without(list, name)
+		}
+		if list == "ports" {
+			return next, nil
+		}
+		return adopting(next), nil
 	})
 }
 

@@ -61,9 +61,13 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, a
 	defer n.Close()
 	defer d.close()
 
-	if err := d.apply(cfg); err != nil {
+	if err := d.apply(restoreOwned(cfg, errs)); err != nil {
 		return err
 	}
+	if err := d.api.alone(d.forget); err != nil {
+		complain(errs, err)
+	}
+	cfg = n.Config()
 	m, err := monitored(metrics, n)
 	if err != nil {
 		return err
@@ -88,11 +92,22 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, a
 	}
 }
 
+// forget deletes the ports of other programs that have no device any more.
+func (d *daemon) forget() error {
+	if cfg := withoutGone(d.n); cfg != nil {
+		return d.apply(cfg)
+	}
+	return nil
+}
+
 // reload reads the file again. An error changes nothing.
 func (d *daemon) reload() error {
 	cfg, err := load(d.file)
 	if err != nil {
 		return err
+	}
+	if cfg, err = adopt(cfg, owned(d.n.Config())); err != nil {
+		return located(d.file, err)
 	}
 	if err := d.apply(cfg); err != nil {
 		return err
@@ -119,11 +134,20 @@ func (d *daemon) apply(cfg *node.Config) error {
 			return err
 		}
 	}
-	if err := d.n.Apply(cfg); err != nil {
+	was := d.n.Config()
+	err := saveOwned(cfg)
+	if err == nil {
+		err = d.n.Apply(cfg)
+	}
+	if err != nil {
 		if moved {
 			next.close()
 		}
+		saveOwned(was)
 		return advise(located(d.file, err))
+	}
+	if path := ownedFile(was.Control.Socket); path != "" && path != ownedFile(cfg.Control.Socket) {
+		os.Remove(path)
 	}
 	if !moved {
 		return old.chmod(modeOf(cfg.Control))
