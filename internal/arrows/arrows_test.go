@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"offload/internal/datapath": {"encap", "frame"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
-	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
 	"release": {}, // likewise: a tool
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
@@ -115,6 +115,7 @@ var outside = map[string][]string{
 	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
 	"cmd/vxswitchd":             {"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/collectors", "github.com/prometheus/client_golang/prometheus/promhttp", "golang.org/x/sys/unix"},
 	"cmd/vxsctl":                {"golang.org/x/sys/unix"},
+	"cmd/vxswitch-cni":          {"github.com/containernetworking/cni/pkg/invoke", "github.com/containernetworking/cni/pkg/skel", "github.com/containernetworking/cni/pkg/types", "github.com/containernetworking/cni/pkg/types/100", "github.com/containernetworking/cni/pkg/version", "github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
 	"cmd/internal/pcapfilter":   {"golang.org/x/net/bpf"},
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
