@@ -177,6 +177,22 @@ func TestTAPExisting(t *testing.T) {
 	}
 }
 
+// A persistent TAP is opened by another name that it has, which is that of the port.
+func TestTAPAlternativeName(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	h.IP("tuntap", "add", "dev", "eth0", "mode", "tap", "multi_queue")
+	h.IP("link", "property", "add", "dev", "eth0", "altname", "pod7")
+	d := openTAP(t, h, "pod7", &DeviceConfig{Queues: 2, Existing: true})
+	if d.Name() != "pod7" || !d.Existed() {
+		t.Errorf("%q, existed: %v", d.Name(), d.Existed())
+	}
+	d.Close()
+	if !has(t, h, "eth0") {
+		t.Error("the persistent device is gone")
+	}
+}
+
 // refused checks the error of an Open: what it says, and what it wraps if is is not nil.
 func refused(t *testing.T, d io.Closer, err error, says string, is error) {
 	t.Helper()
