@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -116,7 +117,7 @@ func (x *old) send(src frame.MAC) {
 		eth0 := 0
 		x.h.Do(func() {
 			eth0 = check.Must(net.InterfaceByName("eth0"))(x.t).Index
-			s.frame = outer(x.t, vswitch.Pair{From: frame.NewDest(1, 1), Tag: vni}, s.frame, eth0)
+			s.frame = outer(x.t, encap.TypeVXLAN, vswitch.Pair{From: frame.NewDest(1, 1), Tag: vni}, s.frame, eth0)
 		})
 	}
 	s.number = s.frame[len(s.frame)-8:]

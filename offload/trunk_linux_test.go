@@ -116,6 +116,14 @@ func TestTrunk(t *testing.T) {
 				}
 			}
 			leave := inVLAN(t, g, "tap0", 5)
+			for _, h := range []*netns.Host{a, b} {
+				h.Run("ethtool", strings.Fields("-K eth0 tx off tso off gso off gro off")...)
+			}
+			was := s.stats().Carried.Frames
+			r := g.IPerf(b, "192.168.8.2", "-n", "50M", "-R") // segments that come alone, and are joined for a veth
+			if n := s.stats().Carried.Frames - was; n < uint64(r.Bytes)/1450 {
+				t.Errorf("underlay without offloads: %d frames carried of %+v", n, r)
+			}
 			check.OK(t, s.o.Close())
 			g.Ping("192.168.8.2", 5)
 			leave()
