@@ -31,6 +31,7 @@ type Config struct {
 	Namespace string
 
 	Addresses []netip.Prefix // addresses of the host in the VRF, usually one /32 and one /128
+	Sole      bool           // other addresses and next hops, which a former process left, are removed, but link-local addresses
 	MTU       int            // MTU of the device, 68 to 65535; 0 = as it is
 
 	Table    int // table of routes that have none, 1 to 2147483647 but not 255 (local); 0 = 254 (main)

@@ -21,12 +21,14 @@
 // A Host changes and deletes only routes with its protocol number on its device ("ip route show proto 118"), and adds
 // with NLM_F_EXCL. If somebody else has a route with the same prefix, metric and table, ours waits until it goes; the
 // error names the other one. A process that ends without Close leaves its routes as long as the device lives; the next
-// one keeps those that it sets again, without a gap.
+// one keeps those that it sets again, without a gap. Leave does so on purpose.
+//
+// A Route with a MAC comes with a permanent neighbour, which goes with the last route of that next hop.
 //
 // # Repairs
 //
 // A goroutine listens to changes. It puts back what others delete or change: routes, addresses, MTU, link up, and
-// everything when the device was deleted and made again. It looks at most once in Config.Interval, and reports to
+// everything when the device was deleted and made again; neighbours along with these. It looks at most once in Config.Interval, and reports to
 // Config.Repaired. To stop it from working against you, Close the Host.
 //
 // # Settings of the kernel

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,6 +56,8 @@ func Open(cfg *Config) (*Host, error) {
 		if rep := h.pass(); rep.Err != nil {
 			sub.close()
 			err = errors.Join(rep.Err, h.remove())
+		} else if h.cfg.Sole {
+			h.soleAddresses()
 		}
 	}
 	if err != nil {
@@ -120,23 +123,27 @@ func (h *Host) apply(strange []strangeRoute) (added []Route, removed int) {
 	order(adds)
 	order(dels)
 	var found conflicts
+	var old []Route // whose next hops may be needed no longer
 	for _, r := range adds {
 		k := r.key()
 		h.mu.Lock()
-		old, has := h.set[k]
+		was, has := h.set[k]
 		h.set[k] = r // first, since events are compared with it
 		h.mu.Unlock()
-		var err error
-		if has {
-			err = h.change(h.message(old), r, &found)
-		} else {
+		err := h.setMAC(r)
+		switch {
+		case err != nil || has && was.bare() == r.bare():
+		case has:
+			err = h.change(h.message(was), r, &found)
+			old = append(old, was)
+		default:
 			err = h.add(r, &found)
 		}
 		h.mu.Lock()
 		if delete(h.waiting, k); err != nil {
 			delete(h.set, k)
 			if has {
-				h.set[k] = old
+				h.set[k] = was
 			}
 			h.waiting[k] = err
 		}
@@ -152,6 +159,7 @@ func (h *Host) apply(strange []strangeRoute) (added []Route, removed int) {
 		h.del(r) // gone, or seen by the next pass
 		removed++
 	}
+	h.unsetMACs(append(old, dels...))
 	for _, s := range strange {
 		h.nl.RouteDel(&s)
 		removed++
@@ -227,10 +235,45 @@ func (h *Host) closed() bool {
 	}
 }
 
+// Leave ends the Host as Close does, but leaves routes and addresses for the next one: those of a device that outlives the
+// program.
+func (h *Host) Leave() {
+	if h.end() {
+		h.kernel.close()
+	}
+}
+
+// Delete ends the Host, and deletes the device with everything on it.
+func (h *Host) Delete() error {
+	if !h.end() {
+		return nil
+	}
+	defer h.kernel.close()
+	link, err := h.nl.LinkByName(h.cfg.Device)
+	if err == nil {
+		err = h.nl.LinkDel(link)
+	}
+	if errors.As(err, new(netlink.LinkNotFoundError)) || gone(err) == nil {
+		return nil
+	}
+	return fmt.Errorf("hostnet: deleting %s: %w", h.cfg.Device, h.allowed(err))
+}
+
 // Close removes the routes that SetRoutes has set, and the addresses that were not there before. The device stays
 // up, with its MTU. With the last IPv4 address of a device Linux removes all IPv4 routes into it, whoever made them. Close
 // is idempotent.
 func (h *Host) Close() error {
+	if !h.end() {
+		return nil
+	}
+	h.op.Lock()
+	defer h.op.Unlock()
+	defer h.kernel.close()
+	return h.remove()
+}
+
+// end ends the goroutine, and reports whether it was this call that did.
+func (h *Host) end() bool {
 	h.op.Lock()
 	again := h.closed()
 	if !again {
@@ -238,13 +281,7 @@ func (h *Host) Close() error {
 	}
 	h.op.Unlock()
 	<-h.ended
-	if again {
-		return nil
-	}
-	h.op.Lock()
-	defer h.op.Unlock()
-	defer h.kernel.close()
-	return h.remove()
+	return !again
 }
 
 // remove deletes what we made.
@@ -262,6 +299,7 @@ func (h *Host) remove() error {
 				errs = append(errs, RouteError{r, err})
 			}
 		}
+		h.unsetMACs(routes)
 	}
 	for a := range h.made {
 		if err := h.delAddress(a); err != nil {

@@ -28,5 +28,11 @@ func (h *Host) Routes() iter.Seq[Route] { return func(func(Route) bool) {} }
 // Check is for Linux.
 func (h *Host) Check() []error { return []error{errors.ErrUnsupported} }
 
+// Leave is for Linux.
+func (h *Host) Leave() {}
+
+// Delete is for Linux.
+func (h *Host) Delete() error { return nil }
+
 // Close is for Linux.
 func (h *Host) Close() error { return nil }

@@ -118,7 +118,7 @@ func (h *Host) ours() (set map[key]Route, strange []strangeRoute, err error) {
 			set[r.key()] = r
 		}
 	}
-	return set, strange, nil
+	return set, strange, h.macsOf(set)
 }
 
 // route reads a route of the kernel.
@@ -204,7 +204,7 @@ func (h *Host) add(r Route, found *conflicts) error {
 	}
 	for _, n := range others {
 		switch has, ok := h.route(&n); {
-		case ok && has == r, h.among(&n, r):
+		case ok && has == r.bare(), h.among(&n, r):
 			return nil
 		case h.mine(&n):
 			return h.change(&n, r, found)

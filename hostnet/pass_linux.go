@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -88,6 +89,20 @@ func (h *Host) moved(index int) {
 	if index == 0 && h.managed {
 		for k := range h.want {
 			h.waiting[k] = fmt.Errorf("there is no device %s: %w", h.cfg.Device, unix.ENODEV)
+		}
+	}
+}
+
+// soleAddresses removes the addresses that are not in the settings. Without them the others have their routes already.
+func (h *Host) soleAddresses() {
+	link, err := h.nl.LinkByName(h.cfg.Device)
+	if err != nil {
+		return
+	}
+	there, _ := h.addresses(link)
+	for a := range there {
+		if !slices.Contains(h.cfg.Addresses, a) && !a.Addr().IsLinkLocalUnicast() {
+			h.delAddress(a)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -14,6 +15,7 @@ type Route struct {
 	Prefix netip.Prefix // needed, without host bits
 	Via    netip.Addr   // next hop, for a TAP; none = everything of the prefix is on the device, as behind a TUN
 	OnLink bool         // Via is on the device though no route says so, as flannel's are
+	MAC    frame.MAC    // of Via: nobody has to be asked for it ("ip neigh" says PERMANENT); zero = the kernel asks
 
 	// Source is the source address of the host's own packets; default the first of Config.Addresses in the
 	// family, 0.0.0.0 or :: = the kernel chooses.
@@ -85,6 +87,12 @@ type key struct {
 
 func (r Route) key() key { return key{r.Prefix, r.Metric, r.Table} }
 
+// bare returns the route as the kernel has it, without the MAC of its next hop.
+func (r Route) bare() Route {
+	r.MAC = frame.MAC{}
+	return r
+}
+
 // plan returns the routes with defaults filled in, and those that are wrong.
 func (c *Config) plan(routes []Route) (map[key]Route, RouteErrors) {
 	want := make(map[key]Route, len(routes))
@@ -138,6 +146,8 @@ func (c *Config) fill(r Route) (Route, error) {
 		want("Via", r.Via, "the %s address of one router", version)
 	case r.OnLink && !r.Via.IsValid():
 		want("OnLink", true, "false without Via")
+	case !r.MAC.IsZero() && (!r.Via.IsValid() || r.MAC.IsGroup()):
+		want("MAC", r.MAC, "the MAC of one host, which Via is")
 	case !family(r.Source) || r.Source.IsMulticast():
 		want("Source", r.Source, "an %s address of this host", version)
 	case r.Metric < 0 || r.Metric > maxNumber:

@@ -204,9 +204,9 @@ func (h *Host) heedsRoute(u *netlink.RouteUpdate) bool {
 	if r, ok := h.route(&u.Route); h.mine(&u.Route) {
 		has, here := h.set[k]
 		if u.Type == unix.RTM_DELROUTE {
-			return here && ok && has == r
+			return here && ok && has.bare() == r
 		}
-		return !here || !ok || has != r
+		return !here || !ok || has.bare() != r
 	}
 	if _, ok := h.want[k]; ok {
 		return true

@@ -182,7 +182,7 @@ func (n *Node) openPort(c *Port, to map[string]*device) error {
 // openAs opens a port, from where its device came before.
 func (n *Node) openAs(c *Port, from origin) (*device, error) {
 	d, as := &device{cfg: *c, from: from}, *c
-	as.Existing = from.existed || c.Owner != ""
+	as.Existing = from.existed && !c.Persistent || c.Owner != ""
 	as.Down = c.Down || c.Owner != ""
 	switch {
 	case c.Type == PortVeth:

@@ -52,6 +52,10 @@ type DeviceConfig struct {
 	// Namespace is empty. Empty is that of the calling thread.
 	Home string `json:"-"`
 
+	// Persistent makes the TAP or TUN one that stays when it is closed or the program ends, with its addresses and routes.
+	// Until it is opened again, packets to it are lost.
+	Persistent bool `json:"-"`
+
 	// Existing opens a persistent device or a veth only. If there is none, the error wraps [syscall.ENODEV].
 	Existing bool `json:"-"`
 }

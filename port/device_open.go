@@ -20,7 +20,7 @@ import (
 // closes the Device, or attaches it to a switch.
 //
 // If the device does not exist it is created, and disappears when the Device is closed or the process
-// ends. A persistent device ("ip tuntap add mode tap") stays, with the settings of cfg; name may be an alternative
+// ends. A persistent device, of cfg or of "ip tuntap add mode tap", stays, with the settings of cfg; name may be an alternative
 // name of it ("ip link property add altname"). If name is empty or contains "%d", the kernel picks a free name; see
 // [Device.Name].
 //
@@ -54,6 +54,11 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	}
 	if err == nil {
 		err = d.setup(c, false)
+	}
+	if err == nil && c.Persistent {
+		if err = d.queues[0].SetPersist(); err != nil {
+			err = fmt.Errorf("making it persistent: %w", privilege(err))
+		}
 	}
 	if err != nil {
 		d.release()

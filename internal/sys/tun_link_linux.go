@@ -181,6 +181,10 @@ func (l *Link) SetMAC(mac [6]byte) error {
 	req.family = unix.ARPHRD_ETHER
 	copy(req.addr[:], mac[:])
 	return Control(l.t.Conn, func(fd int) error {
+		is := req
+		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCGIFHWADDR, uintptr(unsafe.Pointer(&is))); e == 0 && is.addr == req.addr {
+			return nil // with any call the kernel forgets all neighbours on the device
+		}
 		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFHWADDR, uintptr(unsafe.Pointer(&req))); e != 0 {
 			return e
 		}

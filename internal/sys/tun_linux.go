@@ -115,6 +115,11 @@ func newTun(fd int) (*Tun, error) {
 // one.
 func (t *Tun) Close() error { return t.File.Close() }
 
+// SetPersist has the device stay when its last queue is closed.
+func (t *Tun) SetPersist() error {
+	return Control(t.Conn, func(fd int) error { return unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1) })
+}
+
 // TunInfo is what the kernel says about the device of a queue.
 type TunInfo struct {
 	TunMode

@@ -38,6 +38,7 @@ func OpenTun(name string, m TunMode) (*Tun, error) { return nil, errors.ErrUnsup
 func TakeTun(f *os.File) (*Tun, error)             { return nil, errors.ErrUnsupported }
 func (t *Tun) Close() error                        { return errors.ErrUnsupported }
 func (t *Tun) Info() (TunInfo, error)              { return TunInfo{}, errors.ErrUnsupported }
+func (t *Tun) SetPersist() error                   { return errors.ErrUnsupported }
 func (t *Tun) SetOffload(on bool) (bool, error)    { return false, errors.ErrUnsupported }
 
 // Link is not implemented on this system: no value of it exists.
