@@ -124,6 +124,7 @@ func (f *follower) change(own *Own, c Change) error {
 	err := f.update(func(m *Mapper) {
 		for {
 			snapshot = snapshot || c.Snapshot
+			f.p.state.listed = f.p.state.listed || snapshot
 			m.Apply(c)
 			if lost := own.lost(c); lost != nil {
 				f.p.state.lost = lost
@@ -199,6 +200,7 @@ func (f *follower) withdraw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mapper.Reset(nil)
+	p.state.listed = true
 	if err := p.flush(); err != nil {
 		p.log.Warn("flannel: rows", "err", err)
 	}
@@ -207,10 +209,10 @@ func (f *follower) withdraw() {
 // flush passes rows and routes on. p.mu is held.
 func (p *Plane) flush() error {
 	err := p.mapper.Flush(p.cfg.Owner, p.cfg.Shape)
-	if routes := p.mapper.Routes(); !slices.Equal(routes, p.state.routes) {
-		if err2 := p.cfg.Shape.Routes(routes); err2 != nil {
-			err = errors.Join(err, err2)
-		} else {
+	if routes := p.mapper.Routes(); p.state.listed && (!p.state.routed || !slices.Equal(routes, p.state.routes)) {
+		err2 := p.cfg.Shape.Routes(routes)
+		err = errors.Join(err, err2)
+		if p.state.routed = err2 == nil; p.state.routed {
 			p.state.routes = routes
 		}
 	}

@@ -73,7 +73,8 @@ type MapperConfig struct {
 type Route struct {
 	Prefix netip.Prefix
 	Via    netip.Addr
-	Direct bool // through the link to Via; else through the TAP, on which Via is, whatever other routes say
+	MAC    frame.MAC // of Via, on the TAP; zero = that is asked for
+	Direct bool      // through the link to Via; else through the TAP, on which Via is, whatever other routes say
 }
 
 // mapped is a lease and what has become of it.

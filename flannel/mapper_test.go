@@ -102,7 +102,7 @@ func TestRows(t *testing.T) {
 		{"v3, the host routes", `{"Type":"vxlan"}`, func(c *MapperConfig) { c.Host, c.VRF = true, "" }, []string{
 			"mac 02:00:00:00:00:02 vni 1 ip 10.3.2.0 vtep 192.0.2.2:0", "mac 02:00:00:00:00:03 vni 1 ip 10.3.3.0 vtep 198.51.100.3:0",
 			"mac 02:00:00:00:00:66 vni 1 ip fc00:3:0:2:: vtep [2001:db8::2]:0"},
-			"[{10.3.2.0/24 10.3.2.0 false} {10.3.3.0/24 10.3.3.0 false} {fc00:3:0:2::/64 fc00:3:0:2:: false}]"},
+			"[{10.3.2.0/24 10.3.2.0 02:00:00:00:00:02 false} {10.3.3.0/24 10.3.3.0 02:00:00:00:00:03 false} {fc00:3:0:2::/64 fc00:3:0:2:: 02:00:00:00:00:66 false}]"},
 		{"v1, the host routes", `{"Type":"vxlan"}`, func(c *MapperConfig) { c.Host, c.Generation = true, 1 }, []string{
 			"flood vni 1 vtep 192.0.2.2:0 no broadcast no unknown", "flood vni 1 vtep 198.51.100.3:0 no broadcast no unknown", "flood vni 1 vtep [2001:db8::2]:0 no broadcast no unknown"}, "[]"},
 		{"DirectRouting", `{"Type":"vxlan","DirectRouting":true}`, func(c *MapperConfig) { c.Direct = 9 }, []string{
@@ -117,11 +117,11 @@ func TestRows(t *testing.T) {
 		{"DirectRouting, the host routes", `{"Type":"vxlan","DirectRouting":true}`, func(c *MapperConfig) { c.Host = true }, []string{
 			"flood vni 1 vtep 192.0.2.2:0 no broadcast no unknown", "flood vni 1 vtep [2001:db8::2]:0 no broadcast no unknown",
 			"mac 02:00:00:00:00:03 vni 1 ip 10.3.3.0 vtep 198.51.100.3:0"},
-			"[{10.3.2.0/24 192.0.2.2 true} {10.3.3.0/24 10.3.3.0 false} {fc00:3:0:2::/64 2001:db8::2 true}]"},
+			"[{10.3.2.0/24 192.0.2.2 00:00:00:00:00:00 true} {10.3.3.0/24 10.3.3.0 02:00:00:00:00:03 false} {fc00:3:0:2::/64 2001:db8::2 00:00:00:00:00:00 true}]"},
 		{"host-gw", `{"Type":"host-gw"}`, func(c *MapperConfig) { c.Direct = 9 }, []string{
 			"prefix 10.3.2.0/24 vrf pods via vni 9 ip 192.0.2.2", "prefix fc00:3:0:2::/64 vrf pods via vni 9 ip 2001:db8::2"}, "[]"},
 		{"host-gw, the host routes", `{"Type":"host-gw"}`, func(c *MapperConfig) { c.Host = true }, nil,
-			"[{10.3.2.0/24 192.0.2.2 true} {fc00:3:0:2::/64 2001:db8::2 true}]"},
+			"[{10.3.2.0/24 192.0.2.2 00:00:00:00:00:00 true} {fc00:3:0:2::/64 2001:db8::2 00:00:00:00:00:00 true}]"},
 		{"ipip", `{"Type":"ipip"}`, func(c *MapperConfig) { c.VNI = 1 }, []string{
 			"prefix 10.3.2.0/24 vrf pods via vni 1 vtep 192.0.2.2:0", "prefix 10.3.3.0/24 vrf pods via vni 1 vtep 198.51.100.3:0"}, "[]"},
 		{"ipip with DirectRouting", `{"Type":"ipip","DirectRouting":true}`, func(c *MapperConfig) { c.VNI, c.Direct = 1, 9 }, []string{

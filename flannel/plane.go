@@ -57,10 +57,11 @@ type PlaneConfig struct {
 	OneMAC     bool       // both families have one MAC, because one device takes what comes for both
 	Previous   Subnet     // that the node had before, if it knows
 
-	Generation int           // of vxlan, 1 to 3: see MapperConfig; 0 = 3
-	Owner      string        // of the rows; default "flannel"
-	Margin     time.Duration // by which a lease is renewed before it ends; 0 = 1 h, and at most two thirds of its time to live
-	MissAge    time.Duration // of a neighbour that a miss was answered with, at least 1 s; 0 = 20 min
+	Links      []netip.Prefix // on the node's own links, until SetLinks has others
+	Generation int            // of vxlan, 1 to 3: see MapperConfig; 0 = 3
+	Owner      string         // of the rows; default "flannel"
+	Margin     time.Duration  // by which a lease is renewed before it ends; 0 = 1 h, and at most two thirds of its time to live
+	MissAge    time.Duration  // of a neighbour that a miss was answered with, at least 1 s; 0 = 20 min
 
 	Log *slog.Logger // nil = none
 }
@@ -184,6 +185,7 @@ func (p *Plane) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, p.cfg.Shape.Close(true))
 	}
+	m.SetLinks(p.cfg.Links)
 	p.mu.Lock()
 	p.mapper, p.state.Phase = m, Following
 	p.mu.Unlock()

@@ -124,7 +124,7 @@ func (m *Mapper) way(l *mapped, f family) (rows []control.Row, routes []Route) {
 		return []control.Row{mac}, nil
 	case c.Host:
 		mac.IP = p.Addr()
-		return []control.Row{mac}, []Route{{Prefix: p, Via: p.Addr()}}
+		return []control.Row{mac}, []Route{{Prefix: p, Via: p.Addr(), MAC: e.MAC}}
 	}
 	return []control.Row{control.Prefix{VRF: c.VRF, Prefix: p, Via: control.Via{VNI: c.VNI, MAC: e.MAC, VTEP: mac.VTEP, Tunnel: c.Tunnel}}}, nil
 }

@@ -44,7 +44,9 @@ type Status struct {
 	Misses     uint64         // that were heard
 	Unanswered uint64         // of them, without a lease
 
-	routes []Route // that the Shape has
+	listed bool    // all leases are known, and so are those whose routes a former process may have left
+	routed bool    // the Shape has
+	routes []Route // these
 	lost   error
 }
 

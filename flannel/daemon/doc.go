@@ -6,5 +6,8 @@
 //	                          |
 //	                       ready: nft table, subnet.env, /readyz, systemd
 //
+// When it ends, or is killed, the device stays with its address and routes, and the next process takes them: "ip link delete
+// flannel.1" ends it for good. A lost lease removes them.
+//
 // Flags of flanneld that this program does not have are errors that say so.
 package daemon

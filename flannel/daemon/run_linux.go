@@ -90,9 +90,9 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer n.Close()
-	sc := &hosted.Config{Node: n, Device: d.device, Link: up.name, LinkMTU: up.mtu, Log: d.log}
+	sc := &hosted.Config{Node: n, Device: d.device, Persistent: true, Link: up.name, LinkMTU: up.mtu, Log: d.log}
 	pc := &flannel.PlaneConfig{Store: &flannel.Registry{KV: store}, OneMAC: true, PublicIP: up.ipv4, PublicIPv6: up.ipv6,
-		Generation: d.generation, Margin: d.renewMargin(), Log: d.log}
+		Links: up.links, Generation: d.generation, Margin: d.renewMargin(), Log: d.log}
 	if b, err := os.ReadFile(d.subnetFile); err == nil {
 		pc.Previous = flannel.PreviousSubnet(b)
 	}
@@ -146,9 +146,6 @@ func stop(cancel func(), ended chan error) error {
 // isReady tells others that pods can be made: the file is last.
 func (d *daemon) isReady(ctx context.Context, plane *flannel.Plane, shape *hosted.Shape, up *uplink) error {
 	s := plane.Status()
-	if err := plane.SetLinks(up.links); err != nil { // tried again, and no reason to leave pods without all others
-		d.log.Warn("vxflanneld: rows", "err", err)
-	}
 	if d.masq {
 		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.noRandom)); err != nil {
 			return err

@@ -15,5 +15,6 @@
 // nodes on the same link leave through Config.Link.
 //
 // The TAP ends with the process, and its routes with it: pods then hear that other subnets are not reachable, instead of
-// sending into nowhere. A device that was made persistent before is kept.
+// sending into nowhere. With Config.Persistent all of that stays for the next process, and packets are lost until it runs: the
+// kernel has the MAC of each next hop, so that nothing has to be asked for.
 package hosted

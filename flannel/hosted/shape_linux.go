@@ -31,6 +31,10 @@ type Config struct {
 	Owner  string // of what is provided and of the rows, as in the flannel.PlaneConfig; default "flannel"
 	Device string // name of the TAP; default "flannel." and the VNI
 
+	// Persistent leaves the TAP with its address and the routes when the plane ends or the process is killed, and takes what
+	// a former process has left: no route is missing at any time. When the lease is lost, they go.
+	Persistent bool
+
 	// Namespace is the network namespace of TAP and Link, as in port.DeviceConfig; default that of the program.
 	Namespace string
 
@@ -128,7 +132,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if err := c.Node.Provide(c.Owner, parts); err != nil {
 		return m, err
 	}
-	h := &hostnet.Config{Device: c.Device, Namespace: c.Namespace, MTU: s.MTU(n), Repaired: s.repaired}
+	h := &hostnet.Config{Device: c.Device, Namespace: c.Namespace, Sole: c.Persistent, MTU: s.MTU(n), Repaired: s.repaired}
 	for _, x := range []struct{ subnet, network netip.Prefix }{{own.Subnet.IPv4, n.IPv4.Network}, {own.Subnet.IPv6, n.IPv6.Network}} {
 		if !x.subnet.IsValid() {
 			continue
@@ -141,6 +145,9 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	}
 	if s.tap, err = hostnet.Open(h); err != nil {
 		return m, err
+	}
+	if generation == 3 {
+		return m, nil // what is left is right until leases say otherwise
 	}
 	return m, s.Routes(nil)
 }
@@ -174,7 +181,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	return &node.Config{
 		Tunnels: []node.Tunnel{t},
 		Ports: []node.Port{{Name: c.Device, Type: node.PortTAP,
-			DeviceConfig: port.DeviceConfig{MTU: s.MTU(n), MAC: mac, Namespace: c.Namespace}}},
+			DeviceConfig: port.DeviceConfig{MTU: s.MTU(n), MAC: mac, Namespace: c.Namespace, Persistent: c.Persistent}}},
 		Segments: []node.Segment{{
 			VNI: b.VNI, Tunnel: t.Name, Members: []node.Member{{Port: c.Device}},
 			FDB: []node.FDB{{MAC: mac, Port: c.Device}},
@@ -205,7 +212,7 @@ func (s *Shape) Routes(list []flannel.Route) error {
 		if r.Direct {
 			link = append(link, hostnet.Route{Prefix: r.Prefix, Via: r.Via})
 		} else {
-			tap = append(tap, hostnet.Route{Prefix: r.Prefix, Via: r.Via, OnLink: true})
+			tap = append(tap, hostnet.Route{Prefix: r.Prefix, Via: r.Via, OnLink: true, MAC: r.MAC})
 		}
 	}
 	if s.link == nil {
@@ -232,14 +239,21 @@ func (s *Shape) Misses() flannel.Misses {
 	return s.misses
 }
 
-// Close implements [flannel.Shape]: routes, addresses and the TAP go.
+// Close implements [flannel.Shape]: routes, addresses and the TAP go, unless they are Persistent and the lease is not lost.
 func (s *Shape) Close(lost bool) (err error) {
-	for _, h := range []**hostnet.Host{&s.tap, &s.link} {
-		if *h != nil {
-			err = errors.Join(err, (*h).Close())
-			*h = nil
+	keep := s.cfg.Persistent && !lost
+	for _, h := range []*hostnet.Host{s.tap, s.link} {
+		switch {
+		case h == nil:
+		case keep:
+			h.Leave()
+		case s.cfg.Persistent && h == s.tap: // once the node has closed it
+			defer func() { err = errors.Join(err, h.Delete()) }()
+		default:
+			err = errors.Join(err, h.Close())
 		}
 	}
+	s.tap, s.link = nil, nil
 	if s.misses != nil {
 		s.misses.Close()
 		s.misses = nil

@@ -165,10 +165,7 @@ func TestDirect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := flanneldlab.New(t, network)
 			b := l.Theirs(2)
-			a := ours(t, l, 11, nil)
-			if err := a.SetLinks([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}); err != nil {
-				t.Fatal(err)
-			}
+			a := ours(t, l, 11, func(p *flannel.PlaneConfig) { p.Links = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
 			reach(t, a.pod.Host, b.Pod.IPv4.String())
 			tunnel, plain := a.host.Capture("eth0", "udp port 8472"), a.host.Capture("eth0", "icmp")
 			for _, x := range [][2]*flanneldlab.Pod{{a.pod, b.Pod}, {b.Pod, a.pod}} {
