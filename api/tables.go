@@ -76,7 +76,7 @@ type Peer struct {
 type Port struct {
 	Port      int               `json:"port"` // its number; -1 while it is down or unused
 	Name      string            `json:"name"`
-	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip for tunnels; switch
+	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip, fou for tunnels; switch
 	MTU       int               `json:"mtu"`  // longest frame
 	Members   []Member          `json:"members"`
 	Rx        frame.Count       `json:"rx"`

@@ -9,8 +9,11 @@
 //	outer IP | inner IP packet
 //	20 or 40
 //
-// Each format has a [Type], a Put function, a Parse function and an overhead. IP-in-IP has no header of its own and no Put:
-// the protocol number of the outer IP header identifies the inner packet.
+//	outer IP | UDP | inner IP packet
+//	20 or 40   8
+//
+// Each format has a [Type], a Put function, a Parse function and an overhead. IP-in-IP and IP in UDP have no header of their own
+// and no Put: the protocol number of the outer IP header identifies the inner packet, or its version does.
 //
 // [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5).
 package encap

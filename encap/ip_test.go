@@ -223,6 +223,7 @@ func TestOuterTable(t *testing.T) {
 		{TypeGPE, true, [2]int{1450, 8950}, [2]int{1430, 8930}},
 		{TypeGPE, false, [2]int{1464, 8964}, [2]int{1444, 8944}},
 		{TypeIPIP, false, [2]int{1480, 8980}, [2]int{1460, 8960}},
+		{TypeFOU, false, [2]int{1472, 8972}, [2]int{1452, 8952}},
 		{TypeIPIP, true, [2]int{1480, 8980}, [2]int{1460, 8960}}, // there is no Ethernet in it
 	} {
 		cost := c.typ.Outer
@@ -235,7 +236,7 @@ func TestOuterTable(t *testing.T) {
 			}
 		}
 	}
-	for typ, n := range map[Type]int{TypeVXLAN: 8, TypeGPE: 8, TypeIPIP: 0} {
+	for typ, n := range map[Type]int{TypeVXLAN: 8, TypeGPE: 8, TypeIPIP: 0, TypeFOU: 0} {
 		if typ.Header() != n {
 			t.Errorf("%v: a header of %d bytes", typ, typ.Header())
 		}
@@ -243,7 +244,7 @@ func TestOuterTable(t *testing.T) {
 }
 
 func TestTypeNames(t *testing.T) {
-	for typ, name := range map[Type]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", 3: "invalid", 255: "invalid"} {
+	for typ, name := range map[Type]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", TypeFOU: "fou", 4: "invalid", 255: "invalid"} {
 		if typ.String() != name || typ.Valid() != (name != "invalid") {
 			t.Errorf("%d: %q, valid %v", typ, typ, typ.Valid())
 		}

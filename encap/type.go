@@ -10,9 +10,10 @@ const (
 	TypeVXLAN Type = iota // Ethernet in VXLAN in UDP (RFC 7348)
 	TypeGPE               // Ethernet or IP in VXLAN-GPE in UDP (draft-ietf-nvo3-vxlan-gpe-13)
 	TypeIPIP              // IP in IP (RFC 2003, RFC 4213, RFC 2473)
+	TypeFOU               // IP in UDP: what Linux calls fou, and the backend udp of flannel; the version of the packet says which IP
 )
 
-var typeNames = []string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip"}
+var typeNames = []string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", TypeFOU: "fou"}
 
 // Valid reports whether t is one of the types.
 func (t Type) Valid() bool { return int(t) < len(typeNames) }
@@ -35,7 +36,10 @@ const (
 	VLANTagLen  = 4
 )
 
-// Port returns the UDP port that IANA assigned to the encapsulation, 0 for IP-in-IP.
+// Bare reports whether packets have no header after IP and UDP: one network, and IP without Ethernet.
+func (t Type) Bare() bool { return t == TypeIPIP || t == TypeFOU }
+
+// Port returns the UDP port that IANA assigned to the encapsulation, 0 for IP-in-IP and IP in UDP.
 func (t Type) Port() uint16 {
 	switch t {
 	case TypeVXLAN:
@@ -48,14 +52,14 @@ func (t Type) Port() uint16 {
 
 // Header returns the length of the header after IP and UDP.
 func (t Type) Header() int {
-	if t == TypeIPIP {
+	if t.Bare() {
 		return 0
 	}
 	return VXLANLen
 }
 
 // Used returns the bits of the header, as a big endian number, that the encapsulation uses; with gbp also those of group
-// policy. It returns 0 for IP-in-IP.
+// policy. It returns 0 for one without a header.
 func (t Type) Used(gbp bool) uint64 {
 	switch {
 	case t == TypeGPE:
@@ -78,13 +82,13 @@ func (t Type) Outer(ipv6 bool) int {
 	if t == TypeIPIP {
 		return n
 	}
-	return n + udpLen + VXLANLen
+	return n + udpLen + t.Header()
 }
 
 // Overhead returns the difference between the MTUs of underlay and overlay: Outer plus the inner Ethernet header, except
-// for IP-in-IP. Each inner VLAN tag takes another [VLANTagLen].
+// for those without. Each inner VLAN tag takes another [VLANTagLen].
 func (t Type) Overhead(ipv6 bool) int {
-	if t == TypeIPIP {
+	if t.Bare() {
 		return t.Outer(ipv6)
 	}
 	return t.Outer(ipv6) + EthernetLen

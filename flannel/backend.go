@@ -108,10 +108,10 @@ func wrongBackend(raw json.RawMessage) error {
 // Supported returns nil if this package carries the backend out.
 func (b *Backend) Supported() error {
 	switch b.Type {
-	case "vxlan", "host-gw", "ipip":
+	case "vxlan", "host-gw", "ipip", "udp":
 		return nil
 	}
-	return fmt.Errorf("flannel: backend %q: must be one of vxlan, host-gw, ipip: %w", b.Type, errors.ErrUnsupported)
+	return fmt.Errorf("flannel: backend %q: must be one of vxlan, host-gw, ipip, udp: %w", b.Type, errors.ErrUnsupported)
 }
 
 // Overhead is what an encapsulated packet is longer, in bytes: outer headers, and with vxlan the inner Ethernet header.

@@ -119,8 +119,8 @@ func (c *MapperConfig) Check() error {
 	switch {
 	case !c.Host && c.VRF == "":
 		w.Wrong("VRF", "", "it is needed without Host")
-	case c.Host && b.Type == "ipip":
-		w.Want("Host", true, "false with backend ipip")
+	case c.Host && (b.Type == "ipip" || b.Type == "udp"):
+		w.Want("Host", true, "false with backend %s", b.Type)
 	case !c.Host && b.Type == "host-gw" && c.Direct == 0:
 		w.Wrong("Direct", 0, "it is needed with backend host-gw")
 	}

@@ -124,6 +124,9 @@ func TestRows(t *testing.T) {
 			"[{10.3.2.0/24 192.0.2.2 00:00:00:00:00:00 true} {fc00:3:0:2::/64 2001:db8::2 00:00:00:00:00:00 true}]"},
 		{"ipip", `{"Type":"ipip"}`, func(c *MapperConfig) { c.VNI = 1 }, []string{
 			"prefix 10.3.2.0/24 vrf pods via vni 1 vtep 192.0.2.2:0", "prefix 10.3.3.0/24 vrf pods via vni 1 vtep 198.51.100.3:0"}, "[]"},
+		{"udp", `{"Type":"udp"}`, func(c *MapperConfig) { c.VNI = 1 }, []string{
+			"prefix 10.3.2.0/24 vrf pods via vni 1 vtep 192.0.2.2:0", "prefix 10.3.3.0/24 vrf pods via vni 1 vtep 198.51.100.3:0",
+			"prefix fc00:3:0:2::/64 vrf pods via vni 1 vtep [2001:db8::2]:0"}, "[]"},
 		{"ipip with DirectRouting", `{"Type":"ipip","DirectRouting":true}`, func(c *MapperConfig) { c.VNI, c.Direct = 1, 9 }, []string{
 			"flood vni 1 vtep 192.0.2.2:0 no broadcast no unknown",
 			"prefix 10.3.2.0/24 vrf pods via vni 9 ip 192.0.2.2", "prefix 10.3.3.0/24 vrf pods via vni 1 vtep 198.51.100.3:0"}, "[]"},
@@ -390,6 +393,7 @@ func (p programmer) Program(owner string, u control.Update) error { return p(own
 func TestMapperConfig(t *testing.T) {
 	n := mustNetwork(t, fmt.Sprintf(vxlanNetwork, ""))
 	host := mustNetwork(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`)
+	udp := mustNetwork(t, `{"Network": "10.3.0.0/16"}`)
 	for want, c := range map[string]MapperConfig{
 		"Network: it is needed":                        {},
 		"VRF: : it is needed without Host":             {Network: n, Own: ownLease(n)},
@@ -397,7 +401,8 @@ func TestMapperConfig(t *testing.T) {
 		"Generation: 4: must be 1 to 3, or 0 for 3":    {Network: n, Own: ownLease(n), VRF: "x", Generation: 4},
 		"Direct: 0: it is needed with backend host-gw": {Network: host, Own: ownLease(host), VRF: "x"},
 		"Generation: 1: must be 0 or 3":                {Network: host, Own: ownLease(host), VRF: "x", Direct: 9, Generation: 1},
-		"must be one of vxlan, host-gw, ipip":          {Network: mustNetwork(t, `{"Network": "10.3.0.0/16"}`), VRF: "x"},
+		"must be one of vxlan, host-gw, ipip, udp":     {Network: mustNetwork(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "alloc"}}`), VRF: "x"},
+		"Host: true: must be false with backend udp":   {Network: udp, Own: ownLease(udp), Host: true},
 	} {
 		if _, err := NewMapper(&c); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -76,7 +76,7 @@ func TestBackend(t *testing.T) {
 		if b.Raw = nil; !reflect.DeepEqual(b, want) {
 			t.Errorf("%s: %+v, want %+v", text, b, want)
 		}
-		supported := slices.Contains([]string{"vxlan", "host-gw", "ipip"}, want.Type)
+		supported := slices.Contains([]string{"vxlan", "host-gw", "ipip", "udp"}, want.Type)
 		if err := b.Supported(); (err == nil) != supported || err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", text, err)
 		}

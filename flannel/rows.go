@@ -96,14 +96,15 @@ func (m *Mapper) onLink(a netip.Addr) bool {
 //	vxlan  3    Prefix via MAC and VTEP                  MAC with IP at VTEP; route via the subnet's first address
 //	       2    MAC at VTEP                              the same
 //	       1    the VTEP may send                        the same
-//	ipip        Prefix via VTEP
+//	ipip, udp   Prefix via VTEP
 //	direct      Prefix via the address; it may send      the VTEP may send; route via the address
 func (m *Mapper) way(l *mapped, f family) (rows []control.Row, routes []Route) {
 	c, b := &m.cfg, &m.cfg.Network.Backend
 	p, e := l.lease.Subnet.prefix(f), l.lease.end(f)
 	mac := control.MAC{VNI: c.VNI, MAC: e.MAC, VTEP: netip.AddrPortFrom(l.vtep(e), 0), Tunnel: c.Tunnel}
 	sends := control.Flood{VNI: c.VNI, VTEP: mac.VTEP, Tunnel: c.Tunnel, NoBroadcast: true, NoUnknown: true}
-	if b.Type == "ipip" {
+	bare := b.Type == "ipip" || b.Type == "udp"
+	if bare {
 		sends.VTEP = netip.AddrPortFrom(e.PublicIP, 0)
 	}
 	if direct := b.Type == "host-gw" || b.DirectRouting && m.onLink(e.PublicIP); direct && (c.Host || c.Direct != 0) {
@@ -116,7 +117,7 @@ func (m *Mapper) way(l *mapped, f family) (rows []control.Row, routes []Route) {
 		return append(rows, control.Prefix{VRF: c.VRF, Prefix: p, Via: control.Via{VNI: c.Direct, IP: e.PublicIP}}), nil
 	}
 	switch {
-	case b.Type == "ipip":
+	case bare:
 		return []control.Row{control.Prefix{VRF: c.VRF, Prefix: p, Via: control.Via{VNI: c.VNI, VTEP: sends.VTEP, Tunnel: c.Tunnel}}}, nil
 	case c.Generation == 1:
 		return []control.Row{sends}, nil

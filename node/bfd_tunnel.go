@@ -10,7 +10,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
@@ -87,7 +86,7 @@ func (c *BFD) vni() frame.VNI { return cmp.Or(c.VNI, vxlan.VNI) }
 // openTunnel prepares a tunnel for sessions.
 func (p *prober) openTunnel(t *tunnel) (*probedTunnel, error) {
 	l := &probedTunnel{t: t, vni: t.cfg.BFD.vni()}
-	if t.cfg.Type == encap.TypeIPIP {
+	if t.cfg.Type.Bare() {
 		if l.udp = t.udp; l.udp == nil && !t.cfg.shared {
 			return nil, errors.New("it has no sockets for BFD")
 		}
@@ -181,7 +180,7 @@ func (p *prober) leave() {
 
 // setBFD opens or closes the host's sockets for the sessions of an IP-in-IP tunnel with the settings of c.
 func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
-	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.open.bfd != nil
+	want := c.BFD != nil && c.Type.Bare() && c.Underlay == UnderlayUDP && n.open.bfd != nil
 	if t.udp != nil && (!want || !slices.Equal(t.udpOn, c.locals())) {
 		n.prober.closing(t)
 		t.udp.Close()

@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
@@ -378,7 +377,7 @@ func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
 	switch {
 	case !e.VNI.Valid():
 		k.Want(key+".vni", e.VNI, "1 to %d, or 0 for the VNI of the tunnel here", frame.MaxVNI)
-	case e.VNI != 0 && t != nil && t.Type == encap.TypeIPIP:
+	case e.VNI != 0 && t != nil && t.Type.Bare():
 		k.Fail(key+".vni", e.VNI, "IP-in-IP has no VNI")
 	}
 }

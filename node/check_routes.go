@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
@@ -16,7 +15,7 @@ import (
 // bare reports whether a segment carries IP without Ethernet.
 func (g *Segment) bare(w wanted) bool {
 	for _, x := range g.in() {
-		if t := w.tunnels[x.Tunnel]; t != nil && t.Type == encap.TypeIPIP {
+		if t := w.tunnels[x.Tunnel]; t != nil && t.Type.Bare() {
 			return true
 		}
 	}

@@ -62,7 +62,7 @@ func (k *checker) tunnelBFD(key string, t *Tunnel) {
 	k.Ask(key, *t.BFD, t.BFD.Check)
 	vni := t.BFD.vni()
 	switch {
-	case t.Type == encap.TypeIPIP:
+	case t.Type.Bare():
 		if t.BFD.VNI != 0 {
 			k.Fail(key+".vni", nil, "an IP tunnel has none")
 		}
@@ -76,7 +76,7 @@ func (k *checker) tunnelBFD(key string, t *Tunnel) {
 	}
 	for _, g := range k.segments {
 		for _, x := range g.in() {
-			if x.Tunnel == t.Name && x.VNI == vni && t.Type != encap.TypeIPIP {
+			if x.Tunnel == t.Name && x.VNI == vni && !t.Type.Bare() {
 				k.Fail(key+".vni", vni, "is that of segment %d in the tunnel", g.VNI)
 			}
 		}
@@ -120,8 +120,11 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 		cfg := convert[underlay.IPConfig](t)
 		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
 	}
-	if t.Type == encap.TypeIPIP && t.GroupTTL != 0 {
-		k.Fail(key+".groupTTL", nil, "IP-in-IP has no groups")
+	if t.Type.Bare() && t.GroupTTL != 0 {
+		k.Fail(key+".groupTTL", nil, "an IP tunnel has no groups")
+	}
+	if t.Type == encap.TypeFOU && t.Port == 0 {
+		k.Fail(key+".port", nil, "required: IP in UDP has no port of its own")
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" does not have this setting")
@@ -183,7 +186,7 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 // flooded checks an entry of a flood list: a peer, or a multicast group.
 func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 	switch {
-	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
+	case !a.IsMulticast() || t == nil || t.Type.Bare():
 		k.remote(key, t, a)
 	case a.Zone() != "":
 		k.Fail(key, a, "a multicast group has no zone; set multicastDevice of the tunnel")

@@ -26,7 +26,7 @@ func TestParseGroups(t *testing.T) {
 		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","perDest":-1}}]}`:                                                                                     "segments[0].neighbours.perDest: -1: must be 0 or more",
 		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","limit":100,"perDest":10}}]}`:                                                                         "",
 		`{"tunnels":[{"name":"t","local":"10.0.0.1","groupTTL":256}]}`:                                                                                               "groupTTL: 256: must be 1 to 255, or 0 for 1",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1","type":"ipip","groupTTL":1}]}`:                                                                                   "groupTTL: IP-in-IP has no groups",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1","type":"ipip","groupTTL":1}]}`:                                                                                   "groupTTL: an IP tunnel has no groups",
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff05::1"]}]}`:                                                      "flood[0]: ff05::1: is of another address family",
 		`{"tunnels":[{"name":"t","local":"fd00::1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff02::1%eth0"]}]}`:                                                  "flood[0]: ff02::1%eth0: a multicast group has no zone",
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","239.1.1.1"]}]}`:                                        "flood[1]: 239.1.1.1: duplicate",
@@ -134,7 +134,7 @@ func TestParseBeside(t *testing.T) {
 		`{"tunnels": [{"name": "t", "local": "x", "underlay": "packet", "bind": "eth0", "gateway": "10.0.0.9", "mac": "01:00:00:00:00:01", "queues": -1}]}`: `1:37: tunnels[0].local: "x": must be an IP address such as 10.0.0.1
 1:110: tunnels[0].mac: 01:00:00:00:00:01: must be the MAC of one host
 1:141: tunnels[0].queues: -1: must be 1 to 256, or 0 for 1`,
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "type": "ipp", "mtu": 25, "gateway": "10.0.0.9", "peerSettings": [{"address": "10.0.0.2", "port": "x", "tos": 3}]}]}`: `1:57: tunnels[0].type: "ipp": must be one of vxlan, gpe, ipip
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "type": "ipp", "mtu": 25, "gateway": "10.0.0.9", "peerSettings": [{"address": "10.0.0.2", "port": "x", "tos": 3}]}]}`: `1:57: tunnels[0].type: "ipp": must be one of vxlan, gpe, ipip, fou
 1:147: tunnels[0].peerSettings[0].port: "x": must be a number
 1:159: tunnels[0].peerSettings[0].tos: 3: must be a multiple of 4; the two low bits are ECN`,
 		`{"ports": [{"name": "p", "type": "pakcet", "promiscuous": true, "queues": -1}]}`: `1:34: ports[0].type: "pakcet": must be one of tap, tun, veth, interface, packet
@@ -218,7 +218,7 @@ func TestParseUnderlay(t *testing.T) {
 		`"underlay": "packet"`:                            `bind: the name of an interface is required`,
 		`"underlay": "packet", "bind": "eth0", "mark": 5`: `mark: an underlay of type packet does not have this setting`,
 		`"underlay": "packet", "bind": "eth0", "type": "ipip", "udpChecksum": "on"`: `udpChecksum: IP-in-IP has no UDP header`,
-		`"underlay": "packet", "bind": "eth0", "type": "ipip", "groupTTL": 2`:       `groupTTL: IP-in-IP has no groups`,
+		`"underlay": "packet", "bind": "eth0", "type": "ipip", "groupTTL": 2`:       `groupTTL: an IP tunnel has no groups`,
 		`"underlay": "packet", "type": "ipip"`:                                      `bind: the name of an interface is required`,
 		`"underlay": "packet", "bind": "eth0", "multicastDevice": "eth1"`:           `multicastDevice: an underlay of type packet does not have this setting`,
 		`"gateway": "10.0.0.9"`:                                            `gateway: an underlay of type udp does not have this setting`,

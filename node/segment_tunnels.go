@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -78,7 +77,7 @@ func (c *Segment) named(name string) string {
 // tag returns the tag of the segment in a tunnel.
 func (c *Segment) tag(x *SegmentTunnel, t *Tunnel) uint32 {
 	switch {
-	case t.Type == encap.TypeIPIP:
+	case t.Type.Bare():
 		return 0 // a single network
 	case x.VNI != 0:
 		return uint32(x.VNI)
@@ -172,7 +171,7 @@ func (k *checker) inTunnel(key string, g *Segment, x *SegmentTunnel, first bool)
 
 // tagged checks that a tunnel can carry the segment and that no other segment has its VNI there.
 func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
-	ipip := t.Type == encap.TypeIPIP
+	ipip := t.Type.Bare()
 	tag := g.tag(x, t)
 	switch other := k.claim(fmt.Sprintf("tunnel %q %d", t.Name, tag), strconv.Itoa(int(g.VNI))); {
 	case other == "":

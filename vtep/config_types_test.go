@@ -16,7 +16,7 @@ func TestTypeErrors(t *testing.T) {
 		cfg        Config
 		us         []Underlay
 	}{
-		{"no type", "Config.Type: 3", Config{Type: 3}, []Underlay{fake4()}},
+		{"no type", "Config.Type: 4", Config{Type: 4}, []Underlay{fake4()}},
 		{"IP in IP over UDP", "Config.Type: ipip needs an underlay of raw IP, 192.0.2.1:4789", Config{Type: encap.TypeIPIP}, []Underlay{fake4()}},
 		{"IP in IP half over UDP", "Config.Type: ipip needs an underlay of raw IP, [2001:db8::1]:4789", Config{Type: encap.TypeIPIP}, []Underlay{raw4(), fake6()}},
 		{"VXLAN over raw IP", "Config.Type: vxlan needs an underlay of UDP, 192.0.2.1", Config{}, []Underlay{raw4()}},

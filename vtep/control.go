@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -22,7 +21,7 @@ func (c *control) Open(tag uint32) error {
 	if !frame.VNI(tag).Valid() {
 		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", tag, frame.MaxVNI)
 	}
-	if tag != 0 && v.cfg.Type == encap.TypeIPIP {
+	if tag != 0 && v.cfg.Type.Bare() {
 		return fmt.Errorf("vtep: tag %d: IP-in-IP has one network, tag 0", tag)
 	}
 	v.mu.Lock()

@@ -14,7 +14,7 @@ import (
 // floodEntry checks an entry of a flood list: a peer, or a multicast group.
 func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 	a := ap.Addr().Unmap()
-	if !a.IsMulticast() || v.cfg.Type == encap.TypeIPIP {
+	if !a.IsMulticast() || v.cfg.Type.Bare() {
 		return v.endpoint(ap)
 	}
 	if a.Zone() != "" {

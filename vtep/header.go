@@ -121,7 +121,7 @@ type header struct {
 }
 
 func (h *Header) compile(t encap.Type) *header {
-	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: cmp.Or(h.ECN, ECNNormal), set: h.Sockets}
+	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t.Bare(), ecn: cmp.Or(h.ECN, ECNNormal), set: h.Sockets}
 	switch {
 	case h.TTL == Inherit:
 		c.ttlIn = true
@@ -129,7 +129,7 @@ func (h *Header) compile(t encap.Type) *header {
 		c.ttl = uint8(h.TTL)
 	}
 	switch {
-	case h.TOS == Inherit || h.TOS == 0 && t == encap.TypeIPIP:
+	case h.TOS == Inherit || h.TOS == 0 && t.Bare():
 		c.tosIn = true
 	case h.TOS > 0:
 		c.tos = uint8(h.TOS)

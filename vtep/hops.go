@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -118,7 +117,7 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	if v.cfg.Type == encap.TypeIPIP {
+	if v.cfg.Type.Bare() {
 		return 0, fmt.Errorf("vtep: next hop %v: VNI %d: IP-in-IP has none", addr, vni)
 	}
 	if vni == 0 || !vni.Valid() {

@@ -127,7 +127,7 @@ func (v *VTEP) sends(b []byte) bool {
 	}
 	var vni frame.VNI
 	switch v.cfg.Type {
-	case encap.TypeIPIP:
+	case encap.TypeIPIP, encap.TypeFOU:
 		return b[0]>>4 == 4 || b[0]>>4 == 6
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(b)

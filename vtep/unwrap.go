@@ -12,7 +12,7 @@ func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	case encap.TypeGPE:
 		drop := r.unwrapGPE(f)
 		return f.Bytes(), drop
-	case encap.TypeIPIP:
+	case encap.TypeIPIP, encap.TypeFOU:
 		drop := r.unwrapIP(f)
 		return f.Bytes(), drop
 	}
@@ -60,7 +60,7 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 
 // refuse returns why, and sets the VNI of f, for which the drop counts, if it can be read.
 func (r *reader) refuse(f *frame.Frame, why frame.Reason) frame.Reason {
-	if r.v.cfg.Type == encap.TypeIPIP {
+	if r.v.cfg.Type.Bare() {
 		f.VNI = 0
 	} else if head, drop := encap.ParseVXLAN(f.Bytes()); drop == frame.NotDropped { // GPE has it there, too
 		f.VNI = head.VNI()
@@ -104,14 +104,17 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// unwrapIP is unwrap for IP-in-IP. The underlay has removed the outer header, and set the kind by its protocol
-// number. There is only one network.
+// unwrapIP is unwrap for IP without a tunnel header. The underlay has removed the outer headers, and set the kind by the
+// protocol number of IP-in-IP; else the version says it. There is only one network.
 func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
+	if r.v.cfg.Type == encap.TypeFOU {
+		f.Kind = kindOf(f.Bytes())
+	}
 	if drop := r.enter(f, 0); drop != frame.NotDropped {
 		return drop
 	}
 	drop := bareIP(f)
-	if drop == frame.NotDropped && f.GSO.Flags == 0 && f.Len() > r.family.mtu { // a raw socket does not tell
+	if drop == frame.NotDropped && r.v.cfg.Type == encap.TypeIPIP && f.GSO.Flags == 0 && f.Len() > r.family.mtu { // a raw socket does not tell
 		gso.Merged(f, r.mtu())
 	}
 	return drop
@@ -124,6 +127,8 @@ func (v *VTEP) superframe(p []byte) bool {
 	switch v.cfg.Type {
 	case encap.TypeIPIP:
 		return false
+	case encap.TypeFOU:
+		return gso.Superframe(p, kindOf(p))
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(p)
 		if drop != frame.NotDropped {
@@ -134,6 +139,14 @@ func (v *VTEP) superframe(p []byte) bool {
 		}
 	}
 	return len(p) > encap.VXLANLen && gso.Superframe(p[encap.VXLANLen:], kind)
+}
+
+// kindOf returns the kind of an IP packet by its version; without one it is none, which bareIP refuses.
+func kindOf(p []byte) frame.Kind {
+	if len(p) > 0 && p[0]>>4 == 6 {
+		return frame.IPv6
+	}
+	return frame.IPv4
 }
 
 // bareIP checks an IP packet without an Ethernet header.

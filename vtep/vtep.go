@@ -166,7 +166,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	toGroup := c.Header
 	toGroup.TTL = Value(max(c.GroupTTL, 1))
 	v.groups = toGroup.compile(c.Type)
-	if c.Type == encap.TypeIPIP {
+	if c.Type.Bare() {
 		c.Peers = ListedOnly // required by RFC 4213, section 3.6; RFC 2003 leaves it open
 	}
 	if len(underlays) == 0 {
@@ -198,7 +198,7 @@ func (c *Config) Check() error {
 	w := setting.Of("vtep: Config")
 	w.Number("MaxPeers", c.MaxPeers, 1, 65_000, DefaultMaxPeers)
 	if !c.Type.Valid() {
-		w.Want("Type", uint8(c.Type), "TypeVXLAN, TypeGPE or TypeIPIP")
+		w.Want("Type", uint8(c.Type), "TypeVXLAN, TypeGPE, TypeIPIP or TypeFOU")
 		return w.Err()
 	}
 	if c.EthernetWithoutP && c.Type != encap.TypeGPE {

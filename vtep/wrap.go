@@ -11,7 +11,7 @@ import (
 func (w *writer) fits(o *frame.Out) frame.Reason {
 	ethernet := o.F.Kind == frame.Ethernet
 	switch t := w.v.cfg.Type; {
-	case ethernet && t == encap.TypeIPIP, !ethernet && t == encap.TypeVXLAN:
+	case ethernet && t.Bare(), !ethernet && t == encap.TypeVXLAN:
 		return frame.BadKind
 	case !ethernet && o.Peer == 0:
 		return frame.NoPeer

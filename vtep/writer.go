@@ -188,7 +188,7 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	}
 	if o.F.Kind != frame.Ethernet {
 		r := w.bare()
-		if r == frame.NotDropped && w.v.cfg.Type == encap.TypeIPIP {
+		if r == frame.NotDropped && w.v.cfg.Type.Bare() {
 			r = w.loops(o.F, h)
 		}
 		if r != frame.NotDropped {

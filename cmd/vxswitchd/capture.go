@@ -10,7 +10,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/pcapfilter"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -135,7 +134,7 @@ func (s *server) link(q map[string]string, sel *capture.Selection) (pcapfilter.L
 func (s *server) linkOf(of func(frame.VNI, string) bool) pcapfilter.Link {
 	sw, ip := s.n.Switch(), map[string]bool{}
 	for _, t := range s.n.Config().Tunnels {
-		ip[t.Name] = t.Type == encap.TypeIPIP
+		ip[t.Name] = t.Type.Bare()
 	}
 	link := pcapfilter.Ethernet
 	for _, v := range sw.VSIs() {

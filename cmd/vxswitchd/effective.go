@@ -74,7 +74,7 @@ func bfdDefaults(of map[string]any) {
 
 func tunnelDefaults(t map[string]any) {
 	bfdDefaults(t)
-	if b, ok := t["bfd"].(map[string]any); ok && t["type"] != encap.TypeIPIP.String() {
+	if b, ok := t["bfd"].(map[string]any); ok && t["type"] != encap.TypeIPIP.String() && t["type"] != encap.TypeFOU.String() {
 		defaults(b, "vni", vxlan.VNI)
 	}
 	defaults(t, "type", encap.TypeVXLAN.String(), "queues", 1, "ttl", 64, "df", "set", "ecn", "normal", "peers", "any", "maxPeers", vtep.DefaultMaxPeers)
@@ -84,10 +84,15 @@ func tunnelDefaults(t map[string]any) {
 		return
 	case encap.TypeGPE.String():
 		defaults(t, "port", encap.GPEPort)
-	default:
+	case encap.TypeVXLAN.String():
 		defaults(t, "gbp", false)
 	}
-	defaults(t, "underlay", "udp", "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "noOffload", false, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+	if t["type"] == encap.TypeFOU.String() {
+		defaults(t, "tos", "inherit")
+	} else {
+		defaults(t, "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort)
+	}
+	defaults(t, "underlay", "udp", "srcPorts", "49152-65535", "noOffload", false, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
 }
 
 // treeOf returns the objects, lists and values of a configuration, with numbers as they are written.

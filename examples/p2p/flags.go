@@ -214,6 +214,9 @@ var (
 // fit returns an error for flags that contradict each other in a way that the file does not show.
 func (f *flags) fit() (wrong error) {
 	kind := f.given[tunnel0+"type"].value
+	if g, ok := f.given[tunnel0+"type"]; ok && !slices.Contains([]string{"vxlan", "gpe", "ipip"}, kind) { // a node has more
+		return g.wrong("must be one of vxlan, gpe, ipip")
+	}
 	if (kind == "" || kind == "vxlan") && f.tun {
 		return errors.New(`flag -tun: requires -type gpe or ipip; vxlan carries Ethernet frames`)
 	}

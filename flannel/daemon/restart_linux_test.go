@@ -103,6 +103,28 @@ func answered(output string, begun time.Time) time.Duration {
 	return 0
 }
 
+// With the backend udp, the same goes for the TUN and its one route.
+func TestRestartUDP(t *testing.T) {
+	l := flanneldlab.New(t, `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {"Type": "udp"}}`)
+	b := l.Theirs(2)
+	p := start(t, l, 11)
+	text, subnet := p.read(t)
+	if !strings.Contains(text, "FLANNEL_MTU=1472\n") {
+		t.Error(text)
+	}
+	pod := l.Pod(p.host, 11, subnet.IPv4)
+	reach(t, pod.Host, b.Pod.IPv4.String())
+	p.Kill()
+	if got := p.host.Run("ip", "route", "show", "dev", "flannel0"); !strings.HasPrefix(got, "10.3.0.0/16 proto 118 scope link src "+subnet.IPv4.Addr().String()) {
+		t.Errorf("left %q", got)
+	}
+	p.start(t)
+	if _, again := p.read(t); again != subnet {
+		t.Errorf("%v, before %v", again, subnet)
+	}
+	reach(t, b.Pod.Host, pod.IPv4.String())
+}
+
 // A device that a former lease has left loses its address and routes; one of a lease that is lost is deleted.
 func TestLeftByAnotherLease(t *testing.T) {
 	l := flanneldlab.New(t, vxlanJSON)

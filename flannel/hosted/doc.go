@@ -12,7 +12,8 @@
 //
 // A [Shape] is for a flannel.Plane with OneMAC. It provides the tunnel, the TAP and the segment to the node, and keeps the
 // addresses and routes with package hostnet: "ip route show proto 118". With DirectRouting and host-gw the routes to
-// nodes on the same link leave through Config.Link.
+// nodes on the same link leave through Config.Link. With the backend udp the device is a TUN, flannel0, the whole network is behind
+// it, and the switch has the routes: one for each lease, in a VRF with the name of the owner.
 //
 // The TAP ends with the process, and its routes with it: pods then hear that other subnets are not reachable, instead of
 // sending into nowhere. With Config.Persistent all of that stays for the next process, and packets are lost until it runs: the

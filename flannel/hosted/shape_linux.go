@@ -29,7 +29,7 @@ type Config struct {
 	Node *node.Node
 
 	Owner  string // of what is provided and of the rows, as in the flannel.PlaneConfig; default "flannel"
-	Device string // name of the TAP; default "flannel." and the VNI
+	Device string // name of the TAP; default "flannel." and the VNI, of the TUN of backend udp "flannel0"
 
 	// Persistent leaves the TAP with its address and the routes when the plane ends or the process is killed, and takes what
 	// a former process has left: no route is missing at any time. When the lease is lost, they go.
@@ -115,16 +115,22 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if b.Type == "host-gw" {
 		return m, nil
 	}
-	if b.Type != "vxlan" {
-		return m, fmt.Errorf("hosted: backend %q: must be one of vxlan, host-gw: %w", b.Type, errors.ErrUnsupported)
+	var parts *node.Config
+	switch b.Type {
+	case "vxlan":
+		c.Device = cmp.Or(c.Device, fmt.Sprintf("flannel.%d", b.VNI))
+		parts, err = s.parts(n, own, generation)
+	case "udp":
+		c.Device = cmp.Or(c.Device, "flannel0")
+		parts, m = s.partsUDP(n, own), flannel.MapperConfig{VRF: c.Owner, VNI: tunnelVNI}
+	default:
+		err = fmt.Errorf("hosted: backend %q: must be one of vxlan, host-gw, udp: %w", b.Type, errors.ErrUnsupported)
+	}
+	if err != nil {
+		return m, err
 	}
 	if generation != 3 {
 		s.misses = c.Node.Switch().Events(frame.EventNeighbourMiss, frame.EventMACMiss)
-	}
-	c.Device = cmp.Or(c.Device, fmt.Sprintf("flannel.%d", b.VNI))
-	parts, err := s.parts(n, own, generation)
-	if err != nil {
-		return m, err
 	}
 	if err := c.free(); err != nil {
 		return m, err
@@ -139,14 +145,14 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		}
 		base := x.subnet.Addr()
 		h.Addresses = append(h.Addresses, netip.PrefixFrom(base, base.BitLen()))
-		if generation != 3 {
+		if generation != 3 || b.Type == "udp" {
 			s.whole = append(s.whole, hostnet.Route{Prefix: x.network})
 		}
 	}
 	if s.tap, err = hostnet.Open(h); err != nil {
 		return m, err
 	}
-	if generation == 3 {
+	if generation == 3 && b.Type == "vxlan" {
 		return m, nil // what is left is right until leases say otherwise
 	}
 	return m, s.Routes(nil)
@@ -170,13 +176,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	if six := own.IPv6.MAC; !six.IsZero() && six != mac {
 		return nil, fmt.Errorf("hosted: the lease has the MACs %v and %v: the plane must have OneMAC", mac, six)
 	}
-	t := c.Tunnel
-	if !t.Local.IsValid() {
-		t.Local, t.Local6 = own.Underlay()
-	}
-	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
-		t.Peers = vtep.AnyPeer
-	}
+	t := c.tunnel(own)
 	t.Type, t.Port, t.GBP = encap.TypeVXLAN, b.Port, b.GBP
 	return &node.Config{
 		Tunnels: []node.Tunnel{t},
@@ -192,6 +192,49 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 			Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress, Miss: generation != 3}},
 		}},
 	}, nil
+}
+
+// tunnel returns the settings of the tunnel for any backend.
+func (c *Config) tunnel(own *flannel.Own) node.Tunnel {
+	t := c.Tunnel
+	if !t.Local.IsValid() {
+		t.Local, t.Local6 = own.Underlay()
+	}
+	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
+		t.Peers = vtep.AnyPeer
+	}
+	return t
+}
+
+// Segments of the backend udp.
+const (
+	hostVNI   = frame.VNI(0xfffffe)
+	tunnelVNI = frame.VNI(0xfffffd)
+)
+
+// partsUDP returns what a node needs with the backend udp: the host is behind a TUN, and the switch routes between that
+// and the tunnel.
+func (s *Shape) partsUDP(n *flannel.Network, own *flannel.Own) *node.Config {
+	c := &s.cfg
+	t := c.tunnel(own)
+	t.Type, t.Port = encap.TypeFOU, n.Backend.Port
+	vrf := node.VRF{Name: c.Owner}
+	for _, p := range []netip.Prefix{own.Subnet.IPv4, own.Subnet.IPv6} {
+		if p.IsValid() {
+			vrf.Routes = append(vrf.Routes, node.Route{Prefix: p, Via: []node.Hop{{Segment: hostVNI}}})
+		}
+	}
+	gateway := &node.SegmentGateway{VRF: vrf.Name}
+	return &node.Config{
+		Tunnels: []node.Tunnel{t},
+		Ports: []node.Port{{Name: c.Device, Type: node.PortTUN,
+			DeviceConfig: port.DeviceConfig{MTU: s.MTU(n), Namespace: c.Namespace, Persistent: c.Persistent}}},
+		Segments: []node.Segment{
+			{VNI: hostVNI, Members: []node.Member{{Port: c.Device}}, Gateway: gateway},
+			{VNI: tunnelVNI, Tunnel: t.Name, Gateway: gateway},
+		},
+		VRFs: []node.VRF{vrf},
+	}
 }
 
 // repaired says what others had changed.

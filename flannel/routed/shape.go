@@ -38,8 +38,8 @@ type Config struct {
 	AnyPeer bool // accept packets from anybody, as flanneld does
 
 	Pods    frame.VNI // segment of the pods; default 16777214
-	PodsMAC frame.MAC // of the gateway there; default that of the lease, for host-gw and ipip a random one
-	IPIP    frame.VNI // segment of the tunnel with backend ipip; default 16777213
+	PodsMAC frame.MAC // of the gateway there; default that of the lease, without vxlan a random one
+	IPIP    frame.VNI // segment of the tunnel with backend ipip or udp; default 16777213
 	Direct  frame.VNI // segment in which nodes on our link are neighbours; 0 = none
 }
 
@@ -167,6 +167,8 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 		}
 	case "ipip":
 		t.Type, seg.VNI = encap.TypeIPIP, c.IPIP
+	case "udp":
+		t.Type, t.Port, seg.VNI = encap.TypeFOU, b.Port, c.IPIP
 	default:
 		return nil, 0, b.Supported()
 	}

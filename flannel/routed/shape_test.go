@@ -152,6 +152,8 @@ func TestPods(t *testing.T) {
 		"IPv6":                 {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`, 3},
 		"IPv6 1":               {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`, 1},
 		"ipip":                 {`{"Network": "10.3.0.0/16", "Backend": {"Type": "ipip"}}`, 3},
+		"udp":                  {`{"Network": "10.3.0.0/16"}`, 3},
+		"udp of IPv6":          {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48"}`, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := memoryStore(t, c.network)
