@@ -81,7 +81,12 @@ func (h *Host) macsOf(set map[key]Route) error {
 			}
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for k, r := range set {
+		if w, ok := h.want[k]; ok && w.MAC.IsZero() {
+			continue // somebody else's neighbour
+		}
 		if r.MAC = macs[r.Via]; !r.MAC.IsZero() {
 			set[k] = r
 		}

@@ -49,6 +49,13 @@ func TestNextHopMAC(t *testing.T) {
 	}
 	x := begin("10.3.1.0/32", "fc00:3:0:1::/128")
 	list := []Route{to("10.3.2.0/24", 2), to("10.3.3.0/24", 3), to("fc00:3:0:2::/64", 2)}
+	h.IP("neigh", "add", "10.3.9.0", "lladdr", "02:00:00:00:00:77", "dev", "tap0", "nud", "permanent") // of somebody else, for a route without a MAC
+	plain := Route{Prefix: netip.MustParsePrefix("10.3.9.0/24"), Via: netip.MustParseAddr("10.3.9.0"), OnLink: true}
+	check.OK(t, x.SetRoutes(plain, list[0]))
+	check.Equal(t, "repair", x.repair().String(), "")
+	check.OK(t, x.SetRoutes(list[0]))
+	check.Equal(t, "neighbours", neighbours(), "10.3.2.0 02:00:00:00:00:02, 10.3.9.0 02:00:00:00:00:77")
+	h.IP("neigh", "del", "10.3.9.0", "dev", "tap0")
 	check.OK(t, x.SetRoutes(list...))
 	check.Equal(t, "neighbours", neighbours(), "10.3.2.0 02:00:00:00:00:02, 10.3.3.0 02:00:00:00:00:03, fc00:3:0:2:: 02:00:00:00:00:02")
 	list[0].MAC = frame.MAC{2, 0, 0, 0, 0, 9}

@@ -46,7 +46,7 @@ type Control struct {
 // A Tunnel is a VTEP with its sockets. The underlays are "udp" and "packet"; a tunnel of type "ipip" has raw sockets
 // instead of UDP sockets, called ipip below.
 type Tunnel struct {
-	vtep.Config // Name: needed, unique; Port: UDP port of the node and of its peers; default 4789, for type "gpe" 4790
+	vtep.Config // Name: needed, unique; Port: UDP port of the node and of its peers; default 4789, for type "gpe" 4790, needed for type "fou"
 
 	Underlay Underlay   `json:"underlay,omitzero"` // type of its sockets
 	Local    netip.Addr `json:"local"`             // needed: outer source address, IPv4 or IPv6, of this host; over "packet" preferably one that no host has, which may be that of a gateway in a segment with the port of type "packet" on the same device: both share it, with the gateway's MAC and prefix
