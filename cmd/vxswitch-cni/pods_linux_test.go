@@ -110,7 +110,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Sixty-three pods are attached at once, and detached at once.
+// Sixty-three pods are attached at once, are there again after the node was killed, and are detached at once.
 func TestManyPods(t *testing.T) {
 	const count = 63
 	n, a, b := newPair(t)
@@ -138,7 +138,14 @@ func TestManyPods(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	each(func(i int) error { _, err := pods[i].Try(t.Context(), "ping", "-c", "1", "-W", "5", to); return err })
+	ping := func(i int) error { _, err := pods[i].Try(t.Context(), "ping", "-c", "1", "-W", "5", to); return err }
+	each(ping)
+	a.proc.Signal(syscall.SIGKILL)
+	a.proc.Wait()
+	begin = time.Now()
+	a.run()
+	t.Logf("ready %v after the start", time.Since(begin))
+	each(ping)
 	each(func(i int) error { return a.check(l, at(pods[i], "eth0")) })
 	each(func(i int) error { return a.del(l, at(pods[i], "eth0")) })
 	a.wantNothing("after DEL")
