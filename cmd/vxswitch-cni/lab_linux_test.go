@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 
@@ -89,7 +90,7 @@ func newMachine(t *testing.T, n *netns.Net, name, config string) *machine {
 	must(t, err)
 	m := &machine{
 		Host: n.Host(name), t: t, bin: bin, file: filepath.Join(dir, "node.json"), socket: filepath.Join(dir, "s"), data: filepath.Join(dir, "ipam"),
-		runtime: libcni.NewCNIConfigWithCacheDir([]string{bin}, filepath.Join(dir, "cache"), nil),
+		runtime: libcni.NewCNIConfigWithCacheDir([]string{bin}, filepath.Join(dir, "cache"), &invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: os.Stderr}}),
 	}
 	must(t, os.WriteFile(m.file, []byte(strings.ReplaceAll(config, "SOCKET", m.socket)), 0o644))
 	return m
