@@ -210,9 +210,10 @@ type Flows struct {
 // A Flow is a pair of hosts whose frames the kernel carries.
 type Flow struct {
 	VNI     frame.VNI   `json:"vni"`
-	Src     string      `json:"src"`  // MAC
-	Dst     string      `json:"dst"`  // MAC
-	From    string      `json:"from"` // name of a port, or address of a peer
+	Src     string      `json:"src"`             // MAC
+	Dst     string      `json:"dst"`             // MAC
+	Tuple   string      `json:"tuple,omitempty"` // of the packets, where a policy judges; else all of them
+	From    string      `json:"from"`            // name of a port, or address of a peer
 	To      string      `json:"to"`
 	Carried frame.Count `json:"carried"`
 	Age     float64     `json:"age"`  // seconds since it was put

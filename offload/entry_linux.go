@@ -57,11 +57,14 @@ func (o *Offload) valid(e *entry) bool {
 	return o.dp.Slot(e.slot).Validity() == o.present(&e.plan.flow)
 }
 
-// add puts a pair.
+// add puts a pair, or what the decision about it holds for, and returns its entry.
 func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	f, how, v, err := o.decide(p)
 	if err != nil {
 		return nil, err
+	}
+	if e := o.entries[f.Pair]; e != nil {
+		return e, nil
 	}
 	for _, d := range how.needs {
 		if err := o.devices.attach(d); err != nil {
@@ -94,7 +97,7 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	now := clock()
 	e := &entry{flow: f, plan: how, slot: slot, put: now, used: now}
 	e.item = o.order.Add(p.From, e, 1)
-	o.entries[p] = e
+	o.entries[f.Pair] = e
 	o.hold(e, 1)
 	o.stats.Added++
 	return e, nil
@@ -277,7 +280,7 @@ func (o *Offload) count(e *entry) {
 func (o *Offload) show(e *entry, now time.Duration) Entry {
 	f := &e.flow
 	return Entry{
-		VNI: f.VNI, From: f.From, Tag: f.Tag, Src: f.Src, Dst: f.Dst, To: f.To, Carried: e.counted,
+		VNI: f.VNI, From: f.From, Tag: f.Tag, Src: f.Src, Dst: f.Dst, Tuple: f.Tuple, To: f.To, Carried: e.counted,
 		Age: now - e.put, Idle: max(now-e.used, 0), Valid: o.valid(e),
 	}
 }

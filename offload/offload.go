@@ -48,6 +48,7 @@ type Entry struct {
 	Tag     uint32        `json:"tag"`
 	Src     frame.MAC     `json:"src"`
 	Dst     frame.MAC     `json:"dst"`
+	Tuple   frame.Tuple   `json:"tuple,omitzero"` // where stages look at packets; zero: all of the pair
 	To      frame.Dest    `json:"to"`
 	Carried frame.Count   `json:"carried"` // frames as they entered: a superframe is one
 	Age     time.Duration `json:"age"`     // since it was put
@@ -64,7 +65,7 @@ type Stats struct {
 	Renewed uint64      `json:"renewed"` // times that a flow was void, and the decision the same
 
 	// Pairs that were hinted and not put, by cause: those of vswitch.Switch.Flow and vtep.VTEP.Path, and of the Offload itself.
-	// A pair is counted once a second.
+	// A pair is counted once a second, with each of its tuples if it was hinted with them.
 	Refused map[string]uint64 `json:"refused"`
 
 	// Frames that the programs have left to user space, by cause.

@@ -261,6 +261,9 @@ func (o *Offload) offer(p vswitch.Pair) {
 	e, why := o.add(p)
 	if why == nil {
 		back := vswitch.Pair{From: e.flow.To, Tag: e.flow.OutTag, Src: p.Dst, Dst: p.Src}
+		if p.Tuple != (frame.Tuple{}) {
+			back.Tuple = p.Tuple.Back()
+		}
 		if o.entries[back] == nil {
 			_, why = o.add(back)
 			p = back

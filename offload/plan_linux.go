@@ -77,7 +77,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 		if at.kind == port.HookTAP {
 			dir = datapath.Out
 		}
-		how.outKey = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag}
+		how.outKey = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag, Tuple: f.Tuple}
 		how.needs[0] = need{index: at.index, dir: dir}
 	}
 	if how.tx != nil {
@@ -183,7 +183,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src}
+	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src, Tuple: f.Tuple}
 	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), GPE: p.Type == encap.TypeGPE, ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
 	if s.Device != "" {
 		how.flow.Outer.Iif = uint32(dev.index) // or the device of a VRF's that the way goes by

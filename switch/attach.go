@@ -175,13 +175,17 @@ func (a *Attachment) circuit(last Slots) *circuit {
 	if c.Shut {
 		slots.Ingress, slots.Egress = closed(frame.PortDown), closed(frame.PortDown)
 	}
+	enters := lookOf(slots.Ingress)
+	if c.GBP != 0 {
+		enters = atAll
+	}
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
-		confined: a.port.tunnel == nil && confines(slots.Neighbour), pure: slots.Ingress == nil && c.GBP == 0,
+		confined: a.port.tunnel == nil && confines(slots.Neighbour), enters: enters, leaves: lookOf(slots.Egress),
 	}
 }
 

@@ -41,7 +41,8 @@ type circuit struct {
 	innerVLAN     VLANMode
 	native        bool // passes tags, on a port where tags are VLANs
 	slots         Slots
-	pure          bool       // nothing but two MACs decides about unicast frames that enter here
+	enters        look       // what decides about unicast frames that enter here
+	leaves        look       // or leave
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 
@@ -53,6 +54,7 @@ const (
 	typeVLAN  = 0x8100
 	typeIPv6  = 0x86dd
 	typeQinQ  = 0x88a8
+	icmpv4    = 1
 	icmpv6    = 58
 	fragment  = 44
 	ndFirst   = 133 // router solicitation; 137 is redirect (RFC 4861, section 4)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"net"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -14,7 +15,7 @@ import (
 // An Offload carries frames past the switch, as the switch has decided about others of the same two hosts; package offload has one.
 // The switch hints which pairs of hosts are busy, says what the decision about a pair is, and says when decisions change.
 type Offload interface {
-	// Hint says that frames of a pair keep coming, and that nothing but the pair decided about them. Workers call it, so it
+	// Hint says that frames of a pair keep coming, and that nothing but what is in the Pair decided about them. Workers call it, so it
 	// must not block or allocate. A pair is hinted again as long as its frames come.
 	Hint(p Pair)
 
@@ -27,18 +28,20 @@ type Offload interface {
 	Settle()
 }
 
-// A Pair is two hosts whose frames enter in one place.
+// A Pair is two hosts whose frames enter in one place, and where stages look at packets, those of their packets with one Tuple.
 type Pair struct {
 	From     frame.Dest // port, or peer behind a tunnel
 	Tag      uint32     // of the attachment: VLAN or VNI
 	Src, Dst frame.MAC
+	Tuple    frame.Tuple // zero: all packets
 }
 
 // A Flow is the decision about the frames of a pair: to forward them to one member of the segment. It holds for every frame with
-// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages. They leave with
-// the tag of the other attachment, with priority 0. Longer frames than MTU are for the switch to decide.
+// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages; if Pair has a Tuple,
+// for those of which frame.TupleOf returns it. They leave with the tag of the other attachment, with priority 0. Longer frames than
+// MTU are for the switch to decide.
 type Flow struct {
-	Pair
+	Pair    // without a Tuple if no stage looks at it
 	VNI     frame.VNI
 	To      frame.Dest
 	OutTag  uint32
@@ -46,13 +49,14 @@ type Flow struct {
 	MTU     int // longest frame, from the destination MAC on, without VLAN tag; of a superframe each segment
 
 	in, out *circuit
+	carried []func(frame.Count) // of Judges
 }
 
 // Why a pair has no [Flow].
 var (
 	ErrNoAttachment = errors.New("no-attachment") // the port has left the segment
 	ErrUnknownMAC   = errors.New("unknown-mac")   // the source or the destination is not in the FDB, or elsewhere and not there to stay
-	ErrStage        = errors.New("stage")         // a stage inspects the frames: policy, guard, MSS clamp
+	ErrStage        = errors.New("stage")         // a stage inspects the frames, and is no Judge or has not passed the Tuple
 	ErrWatched      = errors.New("watched")       // frames are captured or traced
 	ErrDropped      = errors.New("dropped")       // the switch does not forward the frames
 	ErrTag          = errors.New("tag")           // the attachment adds something: a group policy ID
@@ -71,6 +75,7 @@ func (s *Switch) SetOffload(o Offload) error {
 	if o == nil {
 		s.gens.Watch(nil)
 		s.offload.Store(nil)
+		s.watchOnly(nil)
 		return nil
 	}
 	if s.offload.Load() != nil {
@@ -119,7 +124,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		return f, ErrWatched
 	case c.gbp != 0:
 		return f, ErrTag
-	case c.slots.Ingress != nil:
+	case !s.passes(c.slots.Ingress, &f):
 		return f, ErrStage
 	}
 	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
@@ -137,7 +142,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	switch {
 	case e == nil || e.port == c.port:
 		return f, ErrDropped
-	case e.slots.Egress != nil:
+	case !s.passes(e.slots.Egress, &f):
 		return f, ErrStage
 	case e.port.tunnel != nil && v.Dest().Peer() == 0:
 		return f, ErrDropped // a flood list is no host
@@ -145,7 +150,42 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	f.VNI, f.To, f.OutTag, f.In, f.Out = c.vsi.vni, v.Dest(), e.tag, c.port.p, e.port.p
 	f.MTU = e.longest(&x, f.To.Peer())
 	f.in, f.out = c, e
+	if max(c.enters, e.leaves) == atPair {
+		f.Tuple = frame.Tuple{}
+	}
 	return f, nil
+}
+
+// passes asks the Judges of a slot about a flow. Whatever they say holds until they call s.changed. s.mu is held.
+func (s *Switch) passes(x Stage, f *Flow) bool {
+	if c, ok := x.(chain); ok {
+		return !slices.ContainsFunc(c, func(x Stage) bool { return !s.passes(x, f) })
+	}
+	if x == nil {
+		return true
+	}
+	if lookOf(x) != atTuple || f.Tuple == (frame.Tuple{}) {
+		return false
+	}
+	j := x.(Judge)
+	if s.judges[j] == nil {
+		s.judges[j] = j.Watch(s.changed) // before it is asked
+	}
+	carried, pass := j.Judge(f.Src, f.Dst, f.Tuple)
+	if carried != nil {
+		f.carried = append(f.carried, carried)
+	}
+	return pass
+}
+
+// watchOnly ends the watching of other Judges than these. s.mu is held.
+func (s *Switch) watchOnly(judges map[Judge]struct{}) {
+	for j, stop := range s.judges {
+		if _, ok := judges[j]; !ok {
+			stop()
+			delete(s.judges, j)
+		}
+	}
 }
 
 // pairFrame returns the shortest frame of a pair.
@@ -187,6 +227,9 @@ func (s *Switch) Carried(f *Flow, n frame.Count) {
 	f.in.tally.rxBytes.Add(in)
 	f.out.tally.txFrames.Add(n.Frames)
 	f.out.tally.txBytes.Add(n.Bytes)
+	for _, carried := range f.carried {
+		carried(n)
+	}
 	if f.in.learn {
 		f.in.vsi.fdb.Touch(f.Src, f.From, s.Tick())
 	}
@@ -206,8 +249,9 @@ type recent struct {
 const recentBits = 10
 
 // hint counts a frame that was forwarded, and hints its pair.
-func (w *worker) hint(f *frame.Frame, c *circuit) {
-	if !c.pure || f.Tunnel && f.From.Peer() == 0 {
+func (w *worker) hint(f *frame.Frame, c, e *circuit) {
+	l := max(c.enters, e.leaves)
+	if l == atAll || f.Tunnel && f.From.Peer() == 0 {
 		return
 	}
 	if w.recent == nil {
@@ -215,13 +259,51 @@ func (w *worker) hint(f *frame.Frame, c *circuit) {
 	}
 	b := f.Bytes()
 	x := binary.BigEndian.Uint64(b) ^ bits.RotateLeft64(uint64(binary.BigEndian.Uint32(b[8:]))<<32|uint64(f.From), 23) ^ uint64(c.tag)
+	if l == atTuple {
+		x ^= headers(b)
+	}
 	x *= 0x9e3779b97f4a7c15
 	r := &w.recent[x>>(64-recentBits)]
 	if r.pair != x {
 		*r = recent{pair: x}
 	}
-	if r.n++; r.n == hintAt {
-		r.n = 0
-		w.offload.Hint(Pair{From: f.From, Tag: c.tag, Src: frame.MAC(b[6:]), Dst: frame.MAC(b)})
+	if r.n++; r.n < hintAt {
+		return
 	}
+	r.n = 0
+	p := Pair{From: f.From, Tag: c.tag, Src: frame.MAC(b[6:]), Dst: frame.MAC(b)}
+	if l == atTuple {
+		var ok bool
+		if p.Tuple, ok = frame.TupleOf(b); !ok {
+			r.n = hintAt - 1 // a fragment: the next frame may be whole
+			return
+		}
+	}
+	w.offload.Hint(p)
+}
+
+// headers returns a hash of what frames of one Tuple have in common. Other frames may have any.
+func headers(b []byte) (x uint64) {
+	const ipv4, ipv6, prime = ethLen + 20, ethLen + 40, 0xbf58476d1ce4e5b9
+	var protocol byte
+	switch t := binary.BigEndian.Uint16(b[macsLen:]); {
+	case t == 0x0800 && len(b) >= ipv4+4:
+		protocol = b[ethLen+9]
+		x = binary.BigEndian.Uint64(b[ethLen+12:]) * prime
+		b = b[ipv4:]
+	case t == typeIPv6 && len(b) >= ipv6+4:
+		protocol = b[ethLen+6]
+		for i := ethLen + 8; i < ipv6; i += 8 {
+			x = (bits.RotateLeft64(x, 29) ^ binary.BigEndian.Uint64(b[i:])) * prime
+		}
+		b = b[ipv6:]
+	default:
+		return 0
+	}
+	ports := binary.BigEndian.Uint32(b)
+	if protocol == icmpv4 || protocol == icmpv6 {
+		ports >>= 16 // type and code; the checksum follows
+	}
+	x = (bits.RotateLeft64(x, 29) ^ uint64(ports) ^ uint64(protocol)<<32) * prime
+	return x ^ x>>32
 }

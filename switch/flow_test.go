@@ -65,8 +65,8 @@ func TestHints(t *testing.T) {
 		if len(o.hints) != 0 {
 			t.Fatalf("hinted after 7 frames: %v", o.hints)
 		}
-		ab := Pair{atA.Dest(0), 0, mac(1), mac(2)}
-		ta := Pair{atT.Dest(3), 7, mac(3), mac(1)}
+		ab := Pair{atA.Dest(0), 0, mac(1), mac(2), frame.Tuple{}}
+		ta := Pair{atT.Dest(3), 7, mac(3), mac(1), frame.Tuple{}}
 		for range 9 {
 			a.send(eth(mac(2), mac(1), 0x800))
 			tun.send(fromPeer(3, 7, eth(mac(1), mac(3), 0x800)))
@@ -96,7 +96,7 @@ func TestNoFlow(t *testing.T) {
 		b, atB := l.port("b", 0)
 		a.send(eth(frame.Broadcast, mac(1), 0x800))
 		b.send(eth(frame.Broadcast, mac(2), 0x800))
-		ab := Pair{atA.Dest(0), 0, mac(1), mac(2)}
+		ab := Pair{atA.Dest(0), 0, mac(1), mac(2), frame.Tuple{}}
 		stage := Slots{Egress: say(frame.Continue)}
 		for _, x := range []struct {
 			name string
@@ -105,14 +105,14 @@ func TestNoFlow(t *testing.T) {
 			want error
 		}{
 			{"known", ab, nil, nil},
-			{"no port", Pair{frame.NewDest(77, 0), 0, mac(1), mac(2)}, nil, ErrNoAttachment},
-			{"the switch", Pair{0, 1, mac(1), mac(2)}, nil, ErrNoAttachment},
-			{"no tag", Pair{atA.Dest(0), 5, mac(1), mac(2)}, nil, ErrNoAttachment},
-			{"unknown source", Pair{atA.Dest(0), 0, mac(9), mac(2)}, nil, ErrUnknownMAC},
-			{"source elsewhere", Pair{atA.Dest(0), 0, mac(2), mac(1)}, nil, ErrUnknownMAC},
-			{"unknown destination", Pair{atA.Dest(0), 0, mac(1), mac(9)}, nil, ErrUnknownMAC},
-			{"to itself", Pair{atA.Dest(0), 0, mac(1), mac(1)}, nil, ErrDropped},
-			{"group", Pair{atA.Dest(0), 0, mac(1), frame.Broadcast}, nil, ErrDropped},
+			{"no port", Pair{frame.NewDest(77, 0), 0, mac(1), mac(2), frame.Tuple{}}, nil, ErrNoAttachment},
+			{"the switch", Pair{0, 1, mac(1), mac(2), frame.Tuple{}}, nil, ErrNoAttachment},
+			{"no tag", Pair{atA.Dest(0), 5, mac(1), mac(2), frame.Tuple{}}, nil, ErrNoAttachment},
+			{"unknown source", Pair{atA.Dest(0), 0, mac(9), mac(2), frame.Tuple{}}, nil, ErrUnknownMAC},
+			{"source elsewhere", Pair{atA.Dest(0), 0, mac(2), mac(1), frame.Tuple{}}, nil, ErrUnknownMAC},
+			{"unknown destination", Pair{atA.Dest(0), 0, mac(1), mac(9), frame.Tuple{}}, nil, ErrUnknownMAC},
+			{"to itself", Pair{atA.Dest(0), 0, mac(1), mac(1), frame.Tuple{}}, nil, ErrDropped},
+			{"group", Pair{atA.Dest(0), 0, mac(1), frame.Broadcast, frame.Tuple{}}, nil, ErrDropped},
 			{"capture", ab, func() func() { l.s.SetTap(noTap{}); return func() { l.s.SetTap(nil) } }, ErrWatched},
 			{"trace", ab, func() func() { tr := check.Must(l.s.Trace(nil))(t); return func() { tr.Close() } }, ErrWatched},
 			{"egress stage", ab, func() func() {
@@ -185,7 +185,7 @@ func TestFlowOfGroup(t *testing.T) {
 			if n := len(a.sent()); (n == 1) != (x.want == nil) {
 				t.Errorf("%s: the switch forwards %d frames", x.name, n)
 			}
-			f, err := l.s.Flow(Pair{atT.Dest(x.peer), 7, mac(3), mac(1)})
+			f, err := l.s.Flow(Pair{atT.Dest(x.peer), 7, mac(3), mac(1), frame.Tuple{}})
 			if err != x.want || err == nil && f.To != atA.Dest(0) {
 				t.Errorf("%s: to %v, %v, want %v", x.name, f.To, err, x.want)
 				continue
@@ -299,7 +299,7 @@ func carried(t *testing.T, tagA, tagB uint32) {
 		x := counts()
 		a.send(frames...)
 		y := counts()
-		f := check.Must(l.s.Flow(Pair{atA.Dest(0), tagA, mac(1), mac(2)}))(t)
+		f := check.Must(l.s.Flow(Pair{atA.Dest(0), tagA, mac(1), mac(2), frame.Tuple{}}))(t)
 		l.s.Carried(&f, frame.Count{Frames: 2, Bytes: 17 + 14})
 		z := counts()
 		changed := 0

@@ -50,11 +50,15 @@ func (s *Switch) housekeep(ctx context.Context) {
 
 // housekeepStages calls Housekeep of each stage once, even if it is in several slots.
 func (s *Switch) housekeepStages(now frame.Tick) {
-	stages := map[Housekeeper]struct{}{}
+	stages, judges := map[Housekeeper]struct{}{}, map[Judge]struct{}{}
 	s.mu.Lock()
 	for _, v := range s.vsis {
 		collectVSI(stages, v)
+		if len(s.judges) > 0 {
+			collectVSI(judges, v)
+		}
 	}
+	s.watchOnly(judges)
 	s.mu.Unlock()
 	for t := range stages {
 		t.Housekeep(now)

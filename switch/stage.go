@@ -1,6 +1,7 @@
 package vswitch
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -86,6 +87,45 @@ func rewrites(s Stage) bool {
 	}
 	_, ok := s.(Rewriter)
 	return ok
+}
+
+// A Judge is a Stage that decides about packets by their MACs and [frame.Tuple] alone, and changes none that it lets pass. An
+// Offload may carry frames past it. The type must be comparable.
+type Judge interface {
+	Stage
+
+	// Judge reports whether Process lets each frame with these headers pass, and does nothing with it but count it. Then
+	// carried counts those that passed by; nil counts nothing. Judge itself has no effect. It must neither wait nor call the
+	// switch.
+	Judge(src, dst frame.MAC, t frame.Tuple) (carried func(frame.Count), pass bool)
+
+	// Watch has f called after each change of what Judge returns; f may be called with locks held. Stop ends that.
+	Watch(f func()) (stop func())
+}
+
+// A look is what stages look at that decide about a frame.
+type look uint8
+
+const (
+	atPair  look = iota // MACs: there is no stage
+	atTuple             // and addresses and ports: all are Judges
+	atAll
+)
+
+func lookOf(s Stage) (l look) {
+	if c, ok := s.(chain); ok {
+		for _, x := range c {
+			l = max(l, lookOf(x))
+		}
+		return l
+	}
+	if s == nil {
+		return atPair
+	}
+	if _, ok := s.(Judge); ok && reflect.TypeOf(s).Comparable() {
+		return atTuple
+	}
+	return atAll
 }
 
 // holdsNil reports whether a stage is a nil pointer, or a chain with a nil in it.

@@ -57,9 +57,10 @@ type Switch struct {
 	list    atomic.Pointer[[]*VSI] // vsis by VNI
 	byPort  map[Port]*port
 	workers map[*worker]struct{}
-	ids     numbers // of workers
-	nums    numbers // of ports
-	bumps   int     // flushes and kills so far
+	judges  map[Judge]func() // in slots; they say when they change, until this is called
+	ids     numbers          // of workers
+	nums    numbers          // of ports
+	bumps   int              // flushes and kills so far
 	running bool
 	closed  bool
 	closing chan struct{}
@@ -92,7 +93,7 @@ func New(cfg *Config) (*Switch, error) {
 	s := &Switch{
 		alarmed: pending.New[macIn](1), gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),
 		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{},
+		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{}, judges: map[Judge]func(){},
 	}
 	var c Config
 	if cfg != nil {
@@ -177,6 +178,7 @@ func (s *Switch) shut() {
 	if t := s.trace.Swap(nil); t != nil {
 		t.ring.Close()
 	}
+	s.watchOnly(nil)
 	s.inject.Close()
 	s.stop(s.own)
 	if s.last.Load() == nil {

@@ -257,7 +257,7 @@ func (v *VSI) publish() {
 	own := &circuit{
 		vsi: v, port: v.sw.own, tag: uint32(v.vni), tally: v.sw.own.tallies[0], forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
 		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN, routeIsolated: v.cfg.RouteIsolated,
-		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
+		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig}, enters: atAll,
 	}
 	members, last := make([]*circuit, 0, len(v.members)), v.defaultSlots()
 	for _, a := range v.members {

@@ -156,7 +156,7 @@ func (w *worker) frame(f *frame.Frame) {
 	w.forwarded++
 	w.verdict = v
 	if w.offload != nil {
-		w.hint(f, c)
+		w.hint(f, c, e)
 	}
 	peer, skip := v.Dest().Peer(), uint16(0)
 	if peer == 0 && e.port == w.port { // an entry for the flood list of a hub

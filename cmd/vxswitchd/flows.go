@@ -41,12 +41,13 @@ func (s *server) getFlows(w http.ResponseWriter, r *http.Request) error {
 		sw := s.n.Switch()
 		for e := range o.Flows() {
 			f.Flows = append(f.Flows, api.Flow{
-				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), From: sw.Name(e.From), To: sw.Name(e.To), Carried: e.Carried,
+				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), Tuple: e.Tuple.String(), From: sw.Name(e.From), To: sw.Name(e.To), Carried: e.Carried,
 				Age: seconds(e.Age), Idle: seconds(e.Idle),
 			})
 		}
 		slices.SortFunc(f.Flows, func(a, b api.Flow) int {
-			return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.From, b.From))
+			return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst), cmp.Compare(a.From, b.From),
+				cmp.Compare(a.Tuple, b.Tuple))
 		})
 	}
 	return reply(w, f)

@@ -7,7 +7,7 @@ type Cause uint8
 
 // Causes. The order is that of enum cause in bpf/maps.h.
 const (
-	NoFlow     Cause = iota // no entry for these MACs
+	NoFlow     Cause = iota // no entry for these MACs, nor for them and the tuple
 	Stale                   // the entry is dead, or something has changed since it was validated
 	Kind                    // neither IPv4 nor IPv6, or with a VLAN tag in the frame, or with one of another type than 802.1Q, of VLAN 0 or with DEI
 	Group                   // to a group of hosts

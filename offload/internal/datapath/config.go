@@ -13,7 +13,7 @@ const maxFlows = 1 << 20
 
 // A Config configures a Datapath. The zero value is ready to use.
 type Config struct {
-	Flows int // entries of each of the tables out and in, at most 1048576; default 16384
+	Flows int // entries of each of the tables out, in and tuples, at most 1048576; default 16384
 }
 
 func (c *Config) flows() (int, error) {

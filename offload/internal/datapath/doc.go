@@ -9,6 +9,8 @@
 //	                 port_out      v                       v
 //	TAP of host ---> tcx egress -> out                     in        tables of flows, by MACs: hash
 //	                               |                       |
+//	                               +------> tuples <-------+        where the MACs have no flow: by MACs, addresses and ports
+//	                               |                       |
 //	                               +--> slots, epochs <----+        is the flow still valid? arrays, mapped here
 //	                               |                       |
 //	             encapsulate, redirect_neigh   decapsulate, redirect to a port
@@ -18,7 +20,8 @@
 //
 //	epochs  user space adds; programs read
 //	slots   validity: user space; counters: programs add, user space reads
-//	out, in user space puts and deletes; programs look up; the value of an entry never changes
+//	out, in, tuples
+//	        user space puts and deletes; programs look up; the value of an entry never changes
 //	misses  programs add; user space reads
 //
 // User space reaches epochs and slots by memory access, without a system call.
@@ -46,7 +49,8 @@
 // that the kernel has taken out of the frame, from and to one host: TCP, UDP and ICMP without options and extension headers,
 // fragments included. Never carried: neighbour
 // discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
-// the entry expects it, and each ECN combination that user space counts or drops.
+// the entry expects it, and each ECN combination that user space counts or drops. The flow of a tuple carries no frame
+// without one ([frame.TupleOf]), such as a fragment.
 //
 // # What differs
 //

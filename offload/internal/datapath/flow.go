@@ -14,6 +14,8 @@ type OutKey struct {
 	Ifindex  uint32 // the device that the program is attached to
 	Dst, Src frame.MAC
 	Tag      uint32 // VLAN of an 802.1Q tag, whatever its priority, without DEI; 0: frames without a tag
+
+	Tuple frame.Tuple // frames with this tuple; zero: all. An entry for all comes first
 }
 
 // An InKey identifies frames that come out of a tunnel.
@@ -21,6 +23,8 @@ type InKey struct {
 	Peer     [16]byte // outer source address; IPv4 is IPv4-mapped
 	VNI      frame.VNI
 	Dst, Src frame.MAC
+
+	Tuple frame.Tuple // as in OutKey
 }
 
 // How says how a frame leaves.

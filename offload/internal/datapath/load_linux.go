@@ -42,6 +42,7 @@ type objects struct {
 	Slots  *ebpf.Map `ebpf:"slots"`
 	Out    *ebpf.Map `ebpf:"out"`
 	In     *ebpf.Map `ebpf:"in"`
+	Tuples *ebpf.Map `ebpf:"tuples"`
 	Misses *ebpf.Map `ebpf:"misses"`
 }
 
@@ -86,6 +87,7 @@ func specOf(flows int) (*ebpf.CollectionSpec, error) {
 	}
 	spec.Maps["out"].MaxEntries = uint32(flows)
 	spec.Maps["in"].MaxEntries = uint32(flows)
+	spec.Maps["tuples"].MaxEntries = uint32(flows)
 	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
 	return spec, nil
 }
@@ -124,7 +126,7 @@ func (d *Datapath) Close() (err error) {
 	for _, p := range append(d.tested[:], o.PortIn, o.PortOut, o.TunnelIn) {
 		err = errors.Join(err, p.Close())
 	}
-	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Misses} {
+	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Tuples, o.Misses} {
 		err = errors.Join(err, m.Close())
 	}
 	return err

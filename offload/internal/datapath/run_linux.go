@@ -93,7 +93,7 @@ func (d *Datapath) test(which Program) (*ebpf.Program, error) {
 	spec.Programs = map[string]*ebpf.ProgramSpec{name: one}
 	o := &d.objects
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		"epochs": o.Epochs, "slots": o.Slots, "out": o.Out, "in": o.In, "misses": o.Misses,
+		"epochs": o.Epochs, "slots": o.Slots, "out": o.Out, "in": o.In, "tuples": o.Tuples, "misses": o.Misses,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("datapath: loading %s for tests: %w", name, err)

@@ -146,6 +146,22 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 
 enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
 
+// judged looks for the flow of a frame whose pair has none: filters may have decided about its tuple.
+INLINE struct flow *judged(struct __sk_buff *skb, u32 at, u16 type, struct tuple_key *key)
+{
+	if (!tuple(skb, at, type, &key->tuple))
+		return 0;
+	return lookup(&tuples, key);
+}
+
+// sent is judged for a frame of a port.
+INLINE struct flow *sent(struct __sk_buff *skb, u16 type, struct out_key *k)
+{
+	struct tuple_key key = { .pair = { .peer = { k->ifindex, k->tag }, .vni = NO_TUNNEL } };
+	__builtin_memcpy(key.pair.macs, k->macs, sizeof(k->macs));
+	return judged(skb, 0, type, &key);
+}
+
 INLINE int port(struct __sk_buff *skb, bool egress)
 {
 	struct out_key key = { .ifindex = skb->ifindex };
@@ -167,6 +183,8 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 		return MISS(KIND);
 	__builtin_memcpy(key.macs, e.macs, sizeof(key.macs));
 	f = lookup(&out, &key);
+	if (!f)
+		f = sent(skb, e.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
 	s = valid(f);
@@ -286,7 +304,7 @@ INLINE bool plain(struct tunnel *t)
 
 INLINE int tunnel4(struct __sk_buff *skb)
 {
-	struct in_key key = { .peer = { 0, 0, be32(0xffff) } };
+	struct tuple_key key = { .pair = { .peer = { 0, 0, be32(0xffff) } } };
 	struct outer4 h;
 	struct flow *f;
 	u32 len;
@@ -298,10 +316,12 @@ INLINE int tunnel4(struct __sk_buff *skb)
 		return MISS(OUTER);
 	if (!plain(&h.t))
 		return MISS(TUNNEL);
-	key.peer[3] = h.ip.src;
-	key.vni = h.t.vni;
-	__builtin_memcpy(key.macs, h.t.in.macs, sizeof(key.macs));
-	f = lookup(&in, &key);
+	key.pair.peer[3] = h.ip.src;
+	key.pair.vni = h.t.vni;
+	__builtin_memcpy(key.pair.macs, h.t.in.macs, sizeof(key.pair.macs));
+	f = lookup(&in, &key.pair);
+	if (!f)
+		f = judged(skb, LEN4, h.t.in.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
 	if (h.ip.dst != f->local[3] || f->flags & IS_IPV6)
@@ -311,7 +331,7 @@ INLINE int tunnel4(struct __sk_buff *skb)
 
 INLINE int tunnel6(struct __sk_buff *skb)
 {
-	struct in_key key = {};
+	struct tuple_key key = {};
 	struct outer6 h;
 	struct flow *f;
 	u32 len;
@@ -322,10 +342,12 @@ INLINE int tunnel6(struct __sk_buff *skb)
 		return MISS(OUTER);
 	if (!plain(&h.t))
 		return MISS(TUNNEL);
-	__builtin_memcpy(key.peer, h.ip.src, sizeof(key.peer));
-	key.vni = h.t.vni;
-	__builtin_memcpy(key.macs, h.t.in.macs, sizeof(key.macs));
-	f = lookup(&in, &key);
+	__builtin_memcpy(key.pair.peer, h.ip.src, sizeof(key.pair.peer));
+	key.pair.vni = h.t.vni;
+	__builtin_memcpy(key.pair.macs, h.t.in.macs, sizeof(key.pair.macs));
+	f = lookup(&in, &key.pair);
+	if (!f)
+		f = judged(skb, LEN6, h.t.in.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
 	if (h.ip.dst[0] != f->local[0] || h.ip.dst[1] != f->local[1] || h.ip.dst[2] != f->local[2] || h.ip.dst[3] != f->local[3])

@@ -130,3 +130,53 @@ INLINE int inner(struct __sk_buff *skb, u32 at, u16 type, struct inner *p)
 		return inner6(skb, at, p);
 	return KIND;
 }
+
+// ports completes a tuple: len bytes of the packet begin at l4.
+INLINE bool ports(struct __sk_buff *skb, u32 l4, u32 len, u8 icmp, u8 request, u8 answer, struct tuple *t)
+{
+	u16 w[2];
+	if (len < (t->protocol == TCP ? 20 : 8) || load(skb, l4, w, sizeof(w)))
+		return 0;
+	if (t->protocol == TCP || t->protocol == UDP) {
+		t->sport = w[0];
+		t->dport = w[1];
+		return 1;
+	}
+	t->dport = w[0];
+	return t->protocol == icmp && ((w[0] & 0xff) == request || (w[0] & 0xff) == answer);
+}
+
+// tuple4 and tuple6 read what frame.TupleOf reads, and report whether there is one.
+INLINE bool tuple4(struct __sk_buff *skb, u32 at, struct tuple *t)
+{
+	struct ipv4 ip;
+	if (load(skb, at + 14, &ip, sizeof(ip)))
+		return 0;
+	if (ip.version != 0x45 || ip.frag & be16(0x3fff) || be16(ip.len) < sizeof(ip) || be16(ip.len) > skb->len - at - 14)
+		return 0;
+	t->src[0] = ip.src;
+	t->dst[0] = ip.dst;
+	t->protocol = ip.protocol;
+	return ports(skb, at + 14 + sizeof(ip), be16(ip.len) - sizeof(ip), ICMP, 8, 0, t);
+}
+
+INLINE bool tuple6(struct __sk_buff *skb, u32 at, struct tuple *t)
+{
+	struct ipv6 ip;
+	if (load(skb, at + 14, &ip, sizeof(ip)))
+		return 0;
+	if (ip.start[0] >> 4 != 6 || be16(ip.len) > skb->len - at - 14 - sizeof(ip))
+		return 0;
+	__builtin_memcpy(t->src, ip.src, 16);
+	__builtin_memcpy(t->dst, ip.dst, 16);
+	t->protocol = ip.next;
+	return ports(skb, at + 14 + sizeof(ip), be16(ip.len), ICMPV6, 128, 129, t);
+}
+
+INLINE bool tuple(struct __sk_buff *skb, u32 at, u16 type, struct tuple *t)
+{
+	t->type = type;
+	if (type == be16(IPV4))
+		return tuple4(skb, at, t);
+	return type == be16(IPV6) && tuple6(skb, at, t);
+}

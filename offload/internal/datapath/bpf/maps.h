@@ -41,6 +41,20 @@ struct in_key {
 	u32 macs[3];
 };
 
+// What filters judge by; inner.h reads it. An IPv4 address is the first word of four.
+struct tuple {
+	u32 src[4], dst[4];
+	u16 sport, dport, type;  // of an echo 0, and type and code; EtherType
+	u8 protocol, unused;
+};
+
+struct tuple_key {
+	struct in_key pair;  // frames from a port have its ifindex and their tag as peer, and NO_TUNNEL as VNI
+	struct tuple tuple;
+};
+
+#define NO_TUNNEL be32(1)
+
 struct {
 	UINT(type, ARRAY);
 	UINT(map_flags, MMAPABLE);
@@ -52,7 +66,7 @@ struct {
 struct {
 	UINT(type, ARRAY);
 	UINT(map_flags, MMAPABLE);
-	UINT(max_entries, 1);  // these three as Config.Flows says
+	UINT(max_entries, 1);  // these four as Config.Flows says
 	TYPE(key, u32);
 	TYPE(value, struct slot);
 } slots SEC(".maps");
@@ -70,6 +84,13 @@ struct {
 	TYPE(key, struct in_key);
 	TYPE(value, struct flow);
 } in SEC(".maps");
+
+struct {
+	UINT(type, HASH);
+	UINT(max_entries, 1);
+	TYPE(key, struct tuple_key);
+	TYPE(value, struct flow);
+} tuples SEC(".maps");
 
 struct {
 	UINT(type, PERCPU_ARRAY);
