@@ -27,12 +27,22 @@
 // Once a second the Offload reads the counters of the flows. They are added to all that the switch and the VTEP count, and sources
 // that were heard are refreshed in the FDB: both are late by a second at most. A flow without a frame for [Config].Idle is removed.
 //
+// # Filters
+//
+// Where all stages at an attachment decide by MACs, protocol, addresses and ports alone ([vswitch.Judge]), as guards and stateless
+// policies do, an entry is of one [frame.Tuple]: of TCP, UDP or the echo of ICMP. What they let pass is carried, and within a second
+// in the counters of their rules. What they deny stays in user space, which counts it. A change of rules, sets or guards voids all
+// entries. Fragments, IP options, extension headers and other protocols are for user space there, whatever the rules say.
+//
+// Policies that track flows are not carried: what they do with a packet depends on those before, of both directions, on TCP's flags and
+// on the time between. Neither is anything behind an MSS clamp, which writes into packets.
+//
 // # What is not carried
 //
-// Frames stay with user space that a stage inspects (policy, guards, MSS clamp), while there is a capture or a trace, in tunnels other
-// than plain VXLAN and VXLAN-GPE, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay
-// sends none), of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why. So do frames with two VLAN tags,
-// or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
+// Frames stay with user space that other stages inspect, while there is a capture or a trace, in tunnels other than plain VXLAN and
+// VXLAN-GPE, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay sends none), of
+// TUN devices, of devices in another network namespace, and if the gateway routes them. [Offload.Stats] counts why. So do frames with two
+// VLAN tags, or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
 //
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.

@@ -12,6 +12,7 @@ require (
 )
 
 require (
+	github.com/gaissmai/bart v0.30.0 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/net v0.62.0 // indirect
 )

@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/offload/internal/datapath"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -32,6 +34,23 @@ type rig struct {
 	tags  []uint32 // of dests
 	group frame.Dest
 	macs  []frame.MAC
+
+	policy *policy.Policy
+	guard  *policy.Guard
+	tuples int // that were carried
+}
+
+// To the ports with these numbers hosts send, and filters look at them.
+var ports = [...]uint8{9, 10}
+
+func tupleTo(port uint8) frame.Tuple {
+	t, _ := frame.TupleOf(numberedTo(macA, macB, port, 0))
+	return t
+}
+
+// filtered returns slots with the filters.
+func (r *rig) filtered() vswitch.Slots {
+	return vswitch.Slots{Ingress: vswitch.Chain(r.guard, r.policy.Ingress()), Egress: r.policy.Egress()}
 }
 
 func newRig(t testing.TB, h *netns.Host) *rig { return newRigWith(t, h, nil) }
@@ -41,7 +60,7 @@ func newRigWith(t testing.TB, h *netns.Host, cfg *Config) *rig {
 }
 
 func newRigOf(t testing.TB, h *netns.Host, cfg *Config, kind encap.Type) *rig {
-	r := &rig{t: t, kind: kind, sw: check.Must(vswitch.New(nil))(t)}
+	r := &rig{t: t, kind: kind, sw: check.Must(vswitch.New(nil))(t), policy: check.Must(policy.New(&policy.Config{Stateless: true}))(t), guard: check.Must(policy.NewGuard(nil))(t)}
 	r.vsi = check.Must(r.sw.VSI(vni, nil))(t)
 	r.tags = []uint32{0, 0, 7, vni, vni, vni}
 	for i, name := range []string{"tap0", "tap1", "tap2"} {
@@ -72,7 +91,7 @@ func (r *rig) change(in func(n int) int) {
 	mac, d := r.macs[in(len(r.macs))], r.dests[in(len(r.dests))]
 	a := r.at[in(len(r.at))]
 	stage := vswitch.Slots{Ingress: drops{}}
-	switch in(16) {
+	switch in(20) {
 	case 0, 1, 2, 3, 4:
 		r.vsi.FDB().Learn(mac, d, r.sw.Tick())
 	case 5:
@@ -108,6 +127,16 @@ func (r *rig) change(in func(n int) int) {
 		_ = r.sw.FlushPeer(d)
 	case 15:
 		r.vsi.FDB().Sweep(r.sw.Tick()+frame.Tick(in(2)*400), 4096)
+	case 16, 17:
+		check.OK(r.t, a.Configure(vswitch.AttachConfig{Slots: []vswitch.Slots{{}, r.filtered()}[in(2)]}))
+	case 18:
+		cfg := &policy.Config{Stateless: in(8) > 0, Default: policy.Action(in(8) / 7)}
+		for _, port := range ports {
+			cfg.Rules = append(cfg.Rules, policy.Rule{Action: policy.Action(in(5) / 4), Direction: policy.Direction(in(3)), DstPorts: []policy.PortRange{policy.Port(uint16(port))}})
+		}
+		check.OK(r.t, r.policy.Update(cfg))
+	case 19:
+		check.OK(r.t, r.guard.Update(&policy.GuardConfig{MACs: r.macs[:[]int{0, 0, 3, 5}[in(4)]]}))
 	}
 }
 
@@ -118,7 +147,7 @@ func (seen) Frame(frame.VNI, string, *frame.Frame) {}
 // carried reports whether the program carries a frame of a pair.
 func (r *rig) carried(p vswitch.Pair) bool {
 	const dot1q = 0x8100 << 16
-	packet := numbered(p.Src, p.Dst, 1)
+	packet := numberedTo(p.Src, p.Dst, cmp.Or(uint8(p.Tuple.DstPort), ports[0]), 1)
 	which, m := datapath.PortOut, datapath.Meta{}
 	for i, d := range r.dests[:3] {
 		if d == p.From {
@@ -137,7 +166,7 @@ func (r *rig) carried(p vswitch.Pair) bool {
 	if act != datapath.Redirect {
 		return false
 	}
-	to, tag := r.o.entries[p].flow.To, uint32(0)
+	to, tag := r.entry(p).flow.To, uint32(0)
 	if to == r.dests[2] {
 		tag = dot1q | 7
 	}
@@ -161,6 +190,16 @@ func (r *rig) pair(from frame.Dest, src, dst frame.MAC) vswitch.Pair {
 	return vswitch.Pair{From: from, Tag: r.tags[slices.Index(r.dests, from)], Src: src, Dst: dst}
 }
 
+// entry returns the entry by which packets of a tuple are carried, nil if there is none.
+func (r *rig) entry(p vswitch.Pair) *entry {
+	all := p
+	all.Tuple = frame.Tuple{}
+	if e := r.o.entries[all]; e != nil {
+		return e
+	}
+	return r.o.entries[p]
+}
+
 // check compares what the programs do with the decisions of now.
 func (r *rig) check() {
 	r.t.Helper()
@@ -168,14 +207,17 @@ func (r *rig) check() {
 		for _, src := range r.macs {
 			for _, dst := range r.macs {
 				p := r.pair(from, src, dst)
-				e := r.o.entries[p]
-				if e == nil || !r.carried(p) {
-					continue
-				}
-				f, how, _, err := r.o.decide(p)
-				how.flow.Slot = e.slot
-				if err != nil || f.To != e.flow.To || !how.same(&e.plan) {
-					r.t.Fatalf("%v is carried to %v; the decision is %v, %v", p, e.flow.To, f.To, err)
+				for _, port := range ports {
+					p.Tuple = tupleTo(port)
+					e := r.entry(p)
+					if e == nil || !r.carried(p) {
+						continue
+					}
+					f, how, _, err := r.o.decide(p)
+					how.flow.Slot = e.slot
+					if err != nil || f.To != e.flow.To || !how.same(&e.plan) {
+						r.t.Fatalf("%v is carried to %v; the decision is %v, %v", p, e.flow.To, f.To, err)
+					}
 				}
 			}
 		}
@@ -194,13 +236,18 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && d != r.group && in(8) > 0 {
 				p = r.pair(d, p.Src, p.Dst)
 			}
+			if in(3) > 0 {
+				p.Tuple = tupleTo(ports[in(len(ports))])
+			}
 			clear(r.o.refused)
 			clear(r.o.asked)
 			r.o.offer(p)
-			if e := r.o.entries[p]; e != nil {
+			if e := r.entry(p); e != nil {
 				r.o.renew()
-				if e = r.o.entries[p]; e != nil && !r.carried(p) {
+				if e = r.entry(p); e != nil && !r.carried(p) {
 					r.t.Fatalf("%v is not carried", p)
+				} else if e != nil && e.flow.Tuple != (frame.Tuple{}) {
+					r.tuples++
 				}
 				carried++
 			}

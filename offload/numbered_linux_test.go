@@ -29,7 +29,10 @@ const (
 )
 
 // numbered returns an IPv4 packet for UDP port 9 from src to dst, with a number as payload.
-func numbered(src, dst frame.MAC, n uint64) []byte {
+func numbered(src, dst frame.MAC, n uint64) []byte { return numberedTo(src, dst, 9, n) }
+
+// numberedTo is numbered for another port, below 256.
+func numberedTo(src, dst frame.MAC, port uint8, n uint64) []byte {
 	b := make([]byte, numberAt+8)
 	copy(b, dst[:])
 	copy(b[6:], src[:])
@@ -40,7 +43,7 @@ func numbered(src, dst frame.MAC, n uint64) []byte {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))
 	}
 	binary.BigEndian.PutUint16(b[24:], ^uint16(sum+sum>>16))
-	copy(b[34:], []byte{0, 9, 0, 9, 0, 16, 0, 0})
+	copy(b[34:], []byte{0, 9, 0, port, 0, 16, 0, 0})
 	binary.BigEndian.PutUint64(b[numberAt:], n)
 	return b
 }

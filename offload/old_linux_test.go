@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -41,6 +42,7 @@ type old struct {
 	o      *Offload
 
 	from, to string // places
+	filtered bool   // filters judge the frames, so that flows are of tuples
 	*sender
 	heard  *listener
 	device int // of the stream
@@ -127,7 +129,7 @@ func (x *old) send(src frame.MAC) {
 // carried reports whether frames from src are.
 func (x *old) carried(src frame.MAC) bool {
 	for e := range x.o.Flows() {
-		if e.Src == src && e.Dst == macB && e.Valid && e.Carried.Frames > 0 && e.To == x.dest(x.to) {
+		if e.Src == src && e.Dst == macB && e.Valid && e.Carried.Frames > 0 && e.To == x.dest(x.to) && e.Tuple.Src.IsValid() == x.filtered {
 			return true
 		}
 	}
@@ -191,15 +193,46 @@ func TestOldDecisions(t *testing.T) {
 	} {
 		t.Run(w.from+" to "+w.to, func(t *testing.T) {
 			t.Parallel()
-			x := newOld(t, w.from, w.to)
-			for i, c := range slices.Concat(w.changes, anywhere) {
-				begun, lost := time.Now(), x.heard.lost.Load()
-				for round := range *rounds {
-					x.round(&c, frame.MAC{2, 1, 0, byte(i), byte(round >> 8), byte(round)}, round)
-				}
-				t.Logf("%s: %d rounds in %v; the listener lost %d frames", c.name, *rounds, time.Since(begun).Round(time.Millisecond), x.heard.lost.Load()-lost)
-			}
+			newOld(t, w.from, w.to).rounds(slices.Concat(w.changes, anywhere))
 		})
+	}
+}
+
+// TestOldTuples is TestOldDecisions where filters judge the frames.
+func TestOldTuples(t *testing.T) {
+	x := newOld(t, "tapa", "tapb")
+	x.filtered = true
+	allow := &policy.Config{Stateless: true, Sets: map[string][]netip.Prefix{"s": nil}, Rules: []policy.Rule{{Action: policy.Deny, SrcSet: "s"}}}
+	deny := &policy.Config{Stateless: true, Rules: []policy.Rule{{Action: policy.Deny, Protocol: 17, DstPorts: []policy.PortRange{policy.Port(9)}}}}
+	track := *deny
+	track.Stateless = false
+	p, guard := check.Must(policy.New(allow))(t), check.Must(policy.NewGuard(nil))(t)
+	sender := netip.MustParsePrefix("10.0.0.1/32")
+	filter := func(x *old) {
+		check.OK(t, x.at["tapa"].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: vswitch.Chain(guard, p.Ingress())}}))
+		check.OK(t, x.at["tapb"].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Egress: p.Egress()}}))
+	}
+	filter(x)
+	again := func(*old) { check.OK(t, p.Update(allow)) }
+	x.rounds([]change{
+		{name: "a rule", do: func(*old, frame.MAC) { check.OK(t, p.Update(deny)) }, undo: again},
+		{name: "tracking of flows", do: func(*old, frame.MAC) { check.OK(t, p.Update(&track)) }, undo: again},
+		{name: "a set", do: func(*old, frame.MAC) { check.OK(t, p.AddToSet("s", sender)) }, undo: func(*old) { check.OK(t, p.DeleteFromSet("s", sender)) }},
+		{name: "a guard", do: func(*old, frame.MAC) { check.OK(t, guard.Update(&policy.GuardConfig{MACs: []frame.MAC{macB}})) }, undo: func(*old) { check.OK(t, guard.Update(nil)) }},
+		{name: "another stage", do: func(x *old, _ frame.MAC) {
+			check.OK(t, x.at["tapa"].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: drops{}}}))
+		}, undo: filter},
+	})
+}
+
+// rounds makes each change as often as the flag says.
+func (x *old) rounds(changes []change) {
+	for i, c := range changes {
+		begun, lost := time.Now(), x.heard.lost.Load()
+		for round := range *rounds {
+			x.round(&c, frame.MAC{2, 1, 0, byte(i), byte(round >> 8), byte(round)}, round)
+		}
+		x.t.Logf("%s: %d rounds in %v; the listener lost %d frames", c.name, *rounds, time.Since(begun).Round(time.Millisecond), x.heard.lost.Load()-lost)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-var turns = flag.Int("turns", 1500, "turns of TestRandom")
+var turns = flag.Int("turns", 5000, "turns of TestRandom")
 
 // under returns the index of the underlay's device.
 func (r *rig) under() int {
@@ -82,8 +82,8 @@ func random(t *testing.T, kind encap.Type) {
 		carried = r.play(src.IntN, *turns)
 	})
 	st := check.Must(r.o.Stats())(t)
-	t.Logf("%d pairs found carried; %+v", carried, st)
-	if carried < *turns/80 || st.Renewed == 0 || st.Removed == 0 {
+	t.Logf("%d pairs found carried, %d tuples; %+v", carried, r.tuples, st)
+	if carried < *turns/80 || r.tuples < *turns/400 || st.Renewed == 0 || st.Removed == 0 {
 		t.Errorf("hardly anything was carried: %d, %+v", carried, st)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// TestWorstFlows: a port offers new pairs all the time; those of another are carried, and come back after a change.
+// TestWorstFlows: a port offers new pairs, or new tuples of one pair, all the time; those of another are carried, and come back after a change.
 func TestWorstFlows(t *testing.T) {
-	run := func(attack bool) (got int) {
+	run := func(attack, tuples bool) (got int) {
 		netns.RequireRoot(t)
 		r := newRigWith(t, rigHost(t), &Config{Flows: 256})
 		check.OK(t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 20000}))
@@ -22,6 +22,9 @@ func TestWorstFlows(t *testing.T) {
 			check.OK(t, r.vsi.FDB().Set(p.Src, from, fdb.Static))
 			check.OK(t, r.vsi.FDB().Set(p.Dst, to, fdb.Static))
 			return p
+		}
+		if tuples {
+			check.OK(t, r.at[0].Configure(vswitch.AttachConfig{Slots: r.filtered()}))
 		}
 		const pairs, seconds, attempts = 10, 600, 20
 		var good []vswitch.Pair
@@ -34,7 +37,13 @@ func TestWorstFlows(t *testing.T) {
 			for i := range attempts {
 				if attack {
 					n := 1000 + second*attempts + i
-					r.o.offer(pair(r.dests[0], r.dests[2], n%5000+100, n%7000+6000))
+					p := pair(r.dests[0], r.dests[2], n%5000+100, n%7000+6000)
+					if tuples {
+						p = pair(r.dests[0], r.dests[2], 100, 6000)
+						p.Tuple = tupleTo(9)
+						p.Tuple.SrcPort = uint16(n)
+					}
+					r.o.offer(p)
 				}
 				if i < pairs {
 					r.o.offer(good[i])
@@ -55,5 +64,7 @@ func TestWorstFlows(t *testing.T) {
 		}
 		return got
 	}
-	worst.Kept(t, "flows in the kernel", run(false), run(true))
+	for _, tuples := range []bool{false, true} {
+		worst.Kept(t, "flows in the kernel", run(false, tuples), run(true, tuples))
+	}
 }

@@ -36,15 +36,15 @@ type counts struct {
 
 type tally struct{ packets, bytes perworker.Counter }
 
-// rule counts a frame on counter n.
-func (c *counts) rule(n uint16, bytes, worker int) {
+// add counts packets on counter n.
+func (c *counts) add(n uint16, packets, bytes uint64, worker int) {
 	p := c.rules[n/chunk].Load()
 	if p == nil {
 		c.rules[n/chunk].CompareAndSwap(nil, new([chunk]tally))
 		p = c.rules[n/chunk].Load()
 	}
-	p[n%chunk].packets.Count(1, worker)
-	p[n%chunk].bytes.Count(uint64(bytes), worker)
+	p[n%chunk].packets.Count(packets, worker)
+	p[n%chunk].bytes.Count(bytes, worker)
 }
 
 // sum returns the sum of counter n over all workers.

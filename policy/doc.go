@@ -76,6 +76,11 @@
 // TCP fragments that could overwrite a checked header (RFC 1858, section 3) are malformed, as is
 // a first fragment without the whole header.
 //
+// # In the kernel
+//
+// Package offload may carry packets past a guard and a stateless policy, which then count for their rules as well, within a second:
+// those of TCP, UDP and the echo of ICMP that pass, without fragments, IP options and extension headers. With flows tracked it carries none.
+//
 // # Concurrency
 //
 // The stages run inside the workers of a switch, any number of them at once. They take no lock

@@ -31,6 +31,7 @@ type GuardConfig struct {
 // policy in the port's slot Ingress. Make one with NewGuard.
 type Guard struct {
 	identity atomic.Pointer[identity]
+	watchers watchers
 	drops    [numCauses]atomic.Uint64
 }
 
@@ -87,6 +88,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 		own.addrs.Insert(x)
 	}
 	g.identity.Store(own)
+	g.watchers.changed()
 	return nil
 }
 

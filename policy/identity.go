@@ -43,10 +43,15 @@ func (o *identity) judge(f *frame.Frame) cause {
 			return o.nd(&k, b, t)
 		}
 	}
-	if !o.source(&k) {
+	return o.sender(&k)
+}
+
+// sender judges a packet other than ND.
+func (o *identity) sender(k *packet) cause {
+	if !o.source(k) {
 		return badAddress
 	}
-	return o.role(&k)
+	return o.role(k)
 }
 
 func (o *identity) hasMAC(mac uint64) bool {

@@ -62,7 +62,7 @@ func (j *judgement) event(e event) { j.counts.events[e].Count(1, j.at.Worker) }
 
 // count counts the packet for a rule and returns the rule's verdict.
 func (j *judgement) count(rule int) frame.Verdict {
-	j.counts.rule(j.rules.counters[rule], j.bytes, j.at.Worker)
+	j.counts.add(j.rules.counters[rule], 1, uint64(j.bytes), j.at.Worker)
 	if j.rules.actions[rule] == Allow {
 		return frame.Continue
 	}

@@ -20,6 +20,7 @@ type Policy struct {
 	fragments flows
 	waits     limits // for later fragments
 	counts    perworker.Set[counts]
+	watchers  watchers
 	housekept atomic.Uint64 // the tick after the last Housekeep
 	sweeping  sync.Mutex
 	in, out   Stage
@@ -113,7 +114,8 @@ func (p *Policy) install(cfg *Config) {
 	for i := range cfg.Rules {
 		p.names = append(p.names, nameOfRule(&cfg.Rules[i], i))
 	}
-	s.counters = p.assign(append(slices.Clone(p.names), nameDefault, nameNeighbours))
+	s.names = append(slices.Clone(p.names), nameDefault, nameNeighbours)
+	s.counters = p.assign(s.names)
 	p.publish(s)
 }
 
@@ -124,6 +126,7 @@ func (p *Policy) publish(s *ruleset) {
 		s.generation = old.generation + 1
 	}
 	p.rules.Store(s)
+	p.watchers.changed()
 }
 
 // assign returns the number of each name's counter, and frees those of other names. p.mu is held.

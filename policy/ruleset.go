@@ -16,6 +16,7 @@ type ruleset struct {
 	rules      int
 	actions    []Action
 	counters   []uint16 // number of the counter of each rule
+	names      []string // of the counters
 
 	stateless, routed, pickUp bool
 	limits                    limits

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -79,6 +80,14 @@ func TestHints(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 		o.hints = nil
+		for range 16 {
+			f := frame.Make(eth(mac(2), mac(1), 0x800))
+			check.Need(t, l.s.Inject(l.v, &f), "not injected")
+			synctest.Wait()
+		}
+		if len(o.hints) != 0 {
+			t.Errorf("what the switch sent itself was hinted: %v", o.hints)
+		}
 		check.OK(t, atA.Configure(AttachConfig{Slots: Slots{Ingress: say(frame.Continue)}}))
 		for range 16 {
 			a.send(eth(mac(2), mac(1), 0x800))

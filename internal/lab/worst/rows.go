@@ -184,7 +184,7 @@ var Rows = []Row{
 	{
 		Name:  "flows in the kernel",
 		Holds: "offload.Offload.entries offload.Offload.dying offload.Offload.free offload.Offload.hints offload.Offload.refused offload.Offload.asked offload.routes.known",
-		Limit: "16384 (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
+		Limit: "16384 of pairs of hosts, or of tuples behind filters (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
 		Share: "fair per source: a source with fewer takes from one with more",
 		Full:  "the flows of the largest source, or of the same source, that were not used for the longest time",
 		Test:  "offload.TestWorstFlows", Kept: 100,
