@@ -11,7 +11,8 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// TestWorstFlows: a port offers new pairs, or new tuples of one pair, all the time; those of another are carried, and come back after a change.
+// TestWorstFlows: a port offers new pairs, or new tuples of one pair, all the time; those of another are carried, and come back after
+// a change.
 func TestWorstFlows(t *testing.T) {
 	run := func(attack, tuples bool) (got int) {
 		netns.RequireRoot(t)

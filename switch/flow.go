@@ -15,8 +15,8 @@ import (
 // An Offload carries frames past the switch, as the switch has decided about others of the same two hosts; package offload has one.
 // The switch hints which pairs of hosts are busy, says what the decision about a pair is, and says when decisions change.
 type Offload interface {
-	// Hint says that frames of a pair keep coming, and that nothing but what is in the Pair decided about them. Workers call it, so it
-	// must not block or allocate. A pair is hinted again as long as its frames come.
+	// Hint says that frames of a pair keep coming, and that nothing but what is in the Pair decided about them. Workers call it, so
+	// it must not block or allocate. A pair is hinted again as long as its frames come.
 	Hint(p Pair)
 
 	// Changed says that decisions about frames from or to a MAC of a segment are void, or with the zero MAC all decisions.

@@ -41,8 +41,8 @@ func (s *server) getFlows(w http.ResponseWriter, r *http.Request) error {
 		sw := s.n.Switch()
 		for e := range o.Flows() {
 			f.Flows = append(f.Flows, api.Flow{
-				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), Tuple: e.Tuple.String(), From: sw.Name(e.From), To: sw.Name(e.To), Carried: e.Carried,
-				Age: seconds(e.Age), Idle: seconds(e.Idle),
+				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), Tuple: e.Tuple.String(), From: sw.Name(e.From), To: sw.Name(e.To),
+				Carried: e.Carried, Age: seconds(e.Age), Idle: seconds(e.Idle),
 			})
 		}
 		slices.SortFunc(f.Flows, func(a, b api.Flow) int {

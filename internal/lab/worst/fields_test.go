@@ -26,8 +26,8 @@ node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels 
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
 policy.identity.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
-policy.ruleset.dmac policy.ruleset.ether policy.ruleset.names policy.watchers.list policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
-policy.addrRules.free policy.addrRules.literal
+policy.ruleset.dmac policy.ruleset.ether policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
+policy.addrRules.free policy.addrRules.literal policy.watchers.list
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members
