@@ -94,9 +94,9 @@ func rewrites(s Stage) bool {
 type Judge interface {
 	Stage
 
-	// Judge reports whether Process lets each frame with these headers pass, and does nothing with it but count it. Then
-	// carried counts those that passed by; nil counts nothing. Judge itself has no effect. It must neither wait nor call the
-	// switch.
+	// Judge reports whether Process lets each Ethernet frame with these headers pass, if it has neither a VLAN tag nor a group
+	// policy ID, and does nothing with it but count it. Then carried counts those that passed by; nil counts nothing. Judge
+	// itself has no effect. It must neither wait nor call the switch.
 	Judge(src, dst frame.MAC, t frame.Tuple) (carried func(frame.Count), pass bool)
 
 	// Watch has f called after each change of what Judge returns; f may be called with locks held. Stop ends that.
