@@ -67,7 +67,8 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // An asking is a connection that is read after the first write. A node with too many clients answers before it is asked; net/http
-// would log that, and return an error without a type (Go 1.26).
+// would log that, and return an error without a type (Go 1.26). A failed write is left to the reader for the same reason: the node's
+// answer, or EOF, is there.
 type asking struct {
 	*net.UnixConn
 	once  sync.Once
@@ -81,7 +82,11 @@ func (a *asking) Read(b []byte) (int, error) {
 
 func (a *asking) Write(b []byte) (int, error) {
 	defer a.ask()
-	return a.UnixConn.Write(b)
+	n, err := a.UnixConn.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(b), nil
+	}
+	return n, err
 }
 
 func (a *asking) Close() error {
