@@ -255,7 +255,10 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 			if len(moved) < 5 {
 				t.Fatalf("iperf3 ran for %d seconds\n%s", len(moved), server.Output())
 			}
-			for i, v := range moved[:5] {
+			if tc.lossy { // TCP may wait for longer than a second before it repeats
+				moved = []float64{moved[0], moved[1] + moved[2] + moved[3] + moved[4]}
+			}
+			for i, v := range moved[:min(5, len(moved))] {
 				if v <= 0 {
 					t.Errorf("nothing arrived in second %d\n%s", i, server.Output())
 				}
