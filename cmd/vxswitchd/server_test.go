@@ -434,8 +434,11 @@ func TestStalledTable(t *testing.T) {
 	must(t, err)
 	defer c.Close()
 	fmt.Fprint(c, "GET /v1/stats HTTP/1.1\r\nHost: node\r\n\r\n")
+	in := bufio.NewReader(c)
+	_, err = in.Peek(1) // the node has begun
+	must(t, err)
 	time.Sleep(stalled + stalled/2)
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	resp, err := http.ReadResponse(in, nil)
 	must(t, err)
 	if text, err := io.ReadAll(resp.Body); err == nil {
 		t.Errorf("all of %d bytes came", len(text))
