@@ -2,6 +2,7 @@ package offload
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 
@@ -12,7 +13,17 @@ import (
 type devices struct {
 	dp   *datapath.Datapath
 	home *home
-	with map[need]io.Closer
+	with map[need]attached
+}
+
+// attached is a program and, where its device has a master, a beacon of its own: the master may be a VRF.
+type attached []io.Closer
+
+func (a attached) Close() (err error) {
+	for _, c := range a {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // attach attaches a program, if it is not.
@@ -20,43 +31,56 @@ func (d *devices) attach(n need) error {
 	if n.index == 0 || d.with[n] != nil {
 		return nil
 	}
-	var c io.Closer
-	err := d.home.do(func() (err error) {
+	link, err := d.home.link.LinkByIndex(n.index)
+	if err != nil {
+		return fmt.Errorf("device %d: %w", n.index, err)
+	}
+	var a attached
+	keep := func(c io.Closer, err error) error {
+		if err == nil {
+			a = append(a, c)
+		}
+		return err
+	}
+	err = d.home.do(func() (err error) {
 		if n.underlay {
-			c, err = d.dp.AttachUnderlay(n.index)
+			err = keep(d.dp.AttachUnderlay(n.index))
 		} else {
-			c, err = d.dp.AttachPort(n.index, n.dir)
+			err = keep(d.dp.AttachPort(n.index, n.dir))
+		}
+		if err == nil && link.Attrs().MasterIndex != 0 {
+			err = keep(d.dp.Beacon(n.index))
 		}
 		return err
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, a.Close())
 	}
 	if d.with == nil {
-		d.with = map[need]io.Closer{}
+		d.with = map[need]attached{}
 	}
-	d.with[n] = c
+	d.with[n] = a
 	return nil
 }
 
 // tidy detaches what is on devices that have left the network namespace. Another device may have the number by now.
 func (d *devices) tidy(x news) {
-	maps.DeleteFunc(d.with, func(n need, c io.Closer) bool {
+	maps.DeleteFunc(d.with, func(n need, a attached) bool {
 		_, gone := x.gone[n.index]
 		if !gone && x.lost {
 			_, err := d.home.link.LinkByIndex(n.index)
 			gone = err != nil
 		}
 		if gone {
-			c.Close()
+			a.Close()
 		}
 		return gone
 	})
 }
 
 func (d *devices) close() (err error) {
-	for _, c := range d.with {
-		err = errors.Join(err, c.Close())
+	for _, a := range d.with {
+		err = errors.Join(err, a.Close())
 	}
 	clear(d.with)
 	return err

@@ -52,9 +52,13 @@
 // fair, but a flow would change its member, and be reordered, whenever it passes between kernel and user space: at each change that
 // voids decisions, and for each of its frames that is a miss. To pick by the same hash needs the ports in the entry.
 //
-// A device that is moved to another network namespace takes its program along. The Offload takes it off as soon as the kernel has
-// said so; meanwhile, frames of flows may be lost, or leave by a device of that namespace that has the number of the underlay's.
-// Move devices before they carry traffic, or use veth ports, whose end in the guest may be moved at any time.
+// A device that is moved to another network namespace takes its program along, but there it carries nothing, from the first frame
+// on. Before a program carries a frame, it looks for a UDP socket that the Offload has bound to 127.0.0.1 in its own namespace;
+// nobody else can make one that the program takes for it. Frames that it leaves therefore are misses (namespace). The Offload takes
+// the program off as soon as the kernel has said that the device is gone. Until then, for some milliseconds, frames of flows to
+// the device are lost. The end of a veth port that is in the guest may be moved at any time.
+//
+// A device in a VRF needs such a socket of its own. It gets one if it has been put there before its first flow.
 //
 // What is carried does not pass the host's packet filter and connection tracking for UDP, and tcpdump sees it on the underlay only.
 // While the host has IPsec policies for what it sends, no tunnel is carried.

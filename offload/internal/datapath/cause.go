@@ -25,6 +25,7 @@ const (
 	Merged                  // several tunnel packets in one, by generic receive offload, or that within the last 2 s
 	Segments                // a UDP superframe that this kernel would not decapsulate right
 	Congestion              // an ECN combination that user space counts or drops
+	Namespace               // at a device that was moved to another network namespace
 	Room                    // the kernel could not change the packet's size
 	NumCauses
 )
@@ -32,7 +33,7 @@ const (
 var causes = [NumCauses]string{
 	NoFlow: "no-flow", Stale: "stale", Kind: "kind", Group: "group", Short: "short", Options: "options", Protocol: "protocol",
 	Neighbour: "neighbour", DHCP: "dhcp", TooBig: "too-big", Length: "length", OuterIP: "outer", Tunnel: "tunnel",
-	Elsewhere: "elsewhere", Checksum: "checksum", Merged: "merged", Segments: "segments", Congestion: "congestion", Room: "room",
+	Elsewhere: "elsewhere", Checksum: "checksum", Merged: "merged", Segments: "segments", Congestion: "congestion", Namespace: "namespace", Room: "room",
 }
 
 // String returns the name of the counter.

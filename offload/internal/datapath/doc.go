@@ -23,6 +23,7 @@
 //	out, in, tuples
 //	        user space puts and deletes; programs look up; the value of an entry never changes
 //	misses  programs add; user space reads
+//	beacons user space puts; programs look up
 //
 // User space reaches epochs and slots by memory access, without a system call.
 //
@@ -51,6 +52,13 @@
 // discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
 // the entry expects it, and each ECN combination that user space counts or drops. The flow of a tuple carries no frame
 // without one ([frame.TupleOf]), such as a fragment.
+//
+// # Where it is carried
+//
+// A device that is moved to another network namespace takes its program along, and the entries have numbers of devices, which
+// are other devices there. So Load binds a UDP socket to 127.0.0.1, the beacon, and gives it a value in a table of sockets, which
+// nobody else can. A program looks for it from where it is (bpf_sk_lookup_udp), last of all that it asks: without it, the
+// frame is a miss. This takes about 20 ns of a frame that is carried (Linux 6.18), and nothing of others.
 //
 // # What differs
 //

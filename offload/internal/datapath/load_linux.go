@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math/bits"
+	"os"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -24,6 +26,8 @@ type Datapath struct {
 	epochs  []atomic.Uint64
 	slots   []Slot
 	decapL4 bool // the kernel can decapsulate UDP superframes
+	beacon  *os.File
+	port    uint16 // of beacons
 	mapped  [][]byte
 
 	mu      sync.Mutex
@@ -44,10 +48,12 @@ type objects struct {
 	In     *ebpf.Map `ebpf:"in"`
 	Tuples *ebpf.Map `ebpf:"tuples"`
 	Misses *ebpf.Map `ebpf:"misses"`
+
+	Beacons *ebpf.Map `ebpf:"beacons"`
 }
 
-// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. The error says in one line
-// why it does not work here.
+// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. Frames are carried in the network
+// namespace of the calling thread. The error says in one line why it does not work here.
 func Load(cfg *Config) (*Datapath, error) {
 	flows, err := cfg.flows()
 	if err != nil {
@@ -60,23 +66,45 @@ func Load(cfg *Config) (*Datapath, error) {
 	if err != nil {
 		return nil, err
 	}
-	l4, err := probe(spec)
-	if err != nil {
+	d := &Datapath{}
+	if d.decapL4, err = probe(spec); err != nil {
 		return nil, err
 	}
-	if err := spec.Variables["decap_l4"].Set(l4); err != nil {
-		return nil, fmt.Errorf("datapath: variable decap_l4: %w", err)
-	}
-	d := &Datapath{decapL4: l4}
-	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
-		return nil, refused(err)
-	}
-	if err := d.mapTables(2 * flows); err != nil {
+	if err := d.open(spec, 2*flows); err != nil {
 		d.Close()
 		return nil, err
 	}
 	d.epochs[Global].Store(1)
 	return d, nil
+}
+
+func (d *Datapath) open(spec *ebpf.CollectionSpec, slots int) (err error) {
+	if d.beacon, err = openBeacon(addresses[0], 0, 0); err != nil {
+		return err
+	}
+	if d.port, err = portOf(d.beacon); err != nil {
+		return err
+	}
+	if err := d.set(spec); err != nil {
+		return err
+	}
+	if err := spec.LoadAndAssign(&d.objects, nil); err != nil {
+		return refused(err)
+	}
+	if err := d.light(d.beacon); err != nil {
+		return err
+	}
+	return d.mapTables(slots)
+}
+
+// set sets the variables of the programs.
+func (d *Datapath) set(spec *ebpf.CollectionSpec) error {
+	for name, v := range map[string]any{"decap_l4": d.decapL4, "beacon_port": bits.ReverseBytes16(d.port)} {
+		if err := spec.Variables[name].Set(v); err != nil {
+			return fmt.Errorf("datapath: variable %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // specOf returns the programs, with tables for a number of flows.
@@ -126,8 +154,11 @@ func (d *Datapath) Close() (err error) {
 	for _, p := range append(d.tested[:], o.PortIn, o.PortOut, o.TunnelIn) {
 		err = errors.Join(err, p.Close())
 	}
-	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Tuples, o.Misses} {
+	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Tuples, o.Misses, o.Beacons} {
 		err = errors.Join(err, m.Close())
+	}
+	if d.beacon != nil {
+		err = errors.Join(err, d.beacon.Close())
 	}
 	return err
 }

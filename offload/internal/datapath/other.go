@@ -30,6 +30,7 @@ func (*Datapath) DeleteIn(...InKey) error                      { return errors.E
 func (*Datapath) Misses() (Misses, error)                      { return Misses{}, errors.ErrUnsupported }
 func (*Datapath) AttachPort(int, Direction) (io.Closer, error) { return nil, errors.ErrUnsupported }
 func (*Datapath) AttachUnderlay(int) (io.Closer, error)        { return nil, errors.ErrUnsupported }
+func (*Datapath) Beacon(int) (io.Closer, error)                { return nil, errors.ErrUnsupported }
 func (*Datapath) Run(Program, []byte, Meta) (Action, []byte, Meta, error) {
 	return 0, nil, Meta{}, errors.ErrUnsupported
 }

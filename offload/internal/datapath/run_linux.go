@@ -65,7 +65,7 @@ func (d *Datapath) test(which Program) (*ebpf.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := spec.Variables["decap_l4"].Set(d.decapL4); err != nil {
+	if err := d.set(spec); err != nil {
 		return nil, err
 	}
 	name := [...]string{"port_in", "port_out", "tunnel_in"}[which]
@@ -93,7 +93,7 @@ func (d *Datapath) test(which Program) (*ebpf.Program, error) {
 	spec.Programs = map[string]*ebpf.ProgramSpec{name: one}
 	o := &d.objects
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		"epochs": o.Epochs, "slots": o.Slots, "out": o.Out, "in": o.In, "tuples": o.Tuples, "misses": o.Misses,
+		"epochs": o.Epochs, "slots": o.Slots, "out": o.Out, "in": o.In, "tuples": o.Tuples, "misses": o.Misses, "beacons": o.Beacons,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("datapath: loading %s for tests: %w", name, err)

@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "maps.h"
 #include "inner.h"
+#include "beacon.h"
 
 char _license[] SEC("license") = "Apache-2.0";
 
@@ -195,6 +196,8 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 		return MISS(why);
 	if (p.longest > f->max)
 		return MISS(TOO_BIG);
+	if (moved(skb))
+		return MISS(NAMESPACE);
 	if (f->how != NEIGH) {
 		count(s, skb->len);
 		return leave(skb, f, !egress);
@@ -271,6 +274,8 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	now = DECAPSULATED >> ((p.tos & 3) << 4 | (outer_tos & 3) << 2) & 15;
 	if (now & 8)
 		return MISS(CONGESTION);
+	if (moved(skb))
+		return MISS(NAMESPACE);
 	flags |= p.protocol == IPV4 ? DECAP_TO_IPV4 : DECAP_TO_IPV6;
 	if (decap_l4)
 		flags |= DECAP_UDP;

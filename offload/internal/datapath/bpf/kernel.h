@@ -10,6 +10,7 @@ typedef _Bool bool;
 
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 #define UINT(name, n) int (*name)[n]   // how a map's definition has numbers
 #define TYPE(name, t) typeof(t) *name  // and types
 #define be16(x) __builtin_bswap16(x)
@@ -25,9 +26,11 @@ struct __sk_buff {
 	u32 gso_size;
 };
 
-enum { ARRAY = 2, HASH = 1, PERCPU_ARRAY = 6, MMAPABLE = 1 << 10 };
+enum { ARRAY = 2, HASH = 1, PERCPU_ARRAY = 6, SK_STORAGE = 24, NO_PREALLOC = 1, MMAPABLE = 1 << 10 };
 enum { NEXT = -1, DROP = 2, TO_INGRESS = 1, PACKET_HOST = 0, RECOMPUTE_CSUM = 1, LEVEL_QUERY = 0, LEVEL_DEC = 2, ROOM_MAC = 1 };
-enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, ICMPV6 = 58 };
+enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, ICMPV6 = 58, LOOPBACK = 0x7f000001 };
+
+#define OWN_NAMESPACE (~0ull)  // that of the frame's device
 
 // Flags of bpf_skb_adjust_room.
 #define FIXED_GSO     (1ull << 0)
@@ -51,6 +54,9 @@ static long (*load)(const struct __sk_buff *skb, u32 at, void *to, u32 len) = (v
 static long (*change_type)(struct __sk_buff *skb, u32 type) = (void *)32;
 static u32 (*hash)(struct __sk_buff *skb) = (void *)34;
 static long (*adjust_room)(struct __sk_buff *skb, int by, u32 mode, u64 flags) = (void *)50;
+static void *(*udp_socket)(struct __sk_buff *skb, void *tuple, u32 len, u64 netns, u64 flags) = (void *)85;
+static long (*release)(void *socket) = (void *)86;
+static void *(*socket_value)(void *map, void *socket, void *value, u64 flags) = (void *)107;
 static long (*csum_level)(struct __sk_buff *skb, u64 what) = (void *)135;
 static long (*redirect_neigh)(u32 ifindex, void *params, int len, u64 flags) = (void *)152;
 static long (*redirect_peer)(u32 ifindex, u64 flags) = (void *)155;
