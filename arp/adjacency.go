@@ -38,11 +38,27 @@ func (t *Table) Resolve(ip netip.Addr) Adjacency { return t.adjacent.find(t.adja
 // show has Resolve return e. t.mu is held.
 func (t *Table) show(e *Entry) {
 	if e.State == Duplicate {
-		t.adjacent.delete(t.adjacent.key(e.IP))
+		t.hide(e.IP)
 		return
 	}
-	t.adjacent.set(t.adjacent.key(e.IP), newAdjacency(e.MAC, e.From.Peer() != 0))
+	is := newAdjacency(e.MAC, e.From.Peer() != 0)
+	t.replaced(t.adjacent.set(t.adjacent.key(e.IP), is), is)
 }
+
+// hide has Resolve return 0 for an address. t.mu is held.
+func (t *Table) hide(ip netip.Addr) { t.replaced(t.adjacent.delete(t.adjacent.key(ip)), 0) }
+
+// replaced tells of another value of an Adjacency. t.mu is held.
+func (t *Table) replaced(was, is Adjacency) {
+	if was != 0 && was != is {
+		t.followers.Tell(frame.MACFrom(was.MAC()))
+	}
+}
+
+// Follow has f called after each change of what Resolve returns for an address that it knew, with the MAC that it returned. It is for
+// those who keep answers: an answer holds until f is called for its MAC. f is called with the table locked: it must neither wait nor
+// call the table. Stop ends the calls.
+func (t *Table) Follow(f func(was frame.MAC)) (stop func()) { return t.followers.Add(f) }
 
 // adjacencies holds what Resolve returns: an array with open addressing, two words a row, for
 // lock-free readers and one writer at a time. The key of a row is a secret 64-bit hash of its
@@ -94,7 +110,8 @@ func (h *adjacencies) slot(a []slot, key uint64) *slot {
 	}
 }
 
-func (h *adjacencies) set(key uint64, x Adjacency) {
+// set returns the value that it replaces, as delete does.
+func (h *adjacencies) set(key uint64, x Adjacency) Adjacency {
 	a := *h.arr.Load()
 	s := h.slot(a, key)
 	if s.key.Load() == 0 {
@@ -104,16 +121,20 @@ func (h *adjacencies) set(key uint64, x Adjacency) {
 		}
 		h.used++
 	}
-	if s.val.Swap(uint64(x)) == 0 {
+	was := s.val.Swap(uint64(x))
+	if was == 0 {
 		h.live++
 	}
 	s.key.Store(key)
+	return Adjacency(was)
 }
 
-func (h *adjacencies) delete(key uint64) {
-	if s := h.slot(*h.arr.Load(), key); s.val.Swap(0) != 0 {
+func (h *adjacencies) delete(key uint64) Adjacency {
+	was := h.slot(*h.arr.Load(), key).val.Swap(0)
+	if was != 0 {
 		h.live--
 	}
+	return Adjacency(was)
 }
 
 // rebuild makes an array with room and without deleted rows.

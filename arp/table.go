@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/shares"
 	"github.com/vxswitch/vxswitch/setting"
@@ -48,6 +49,8 @@ type Table struct {
 	watch    atomic.Pointer[watch]
 	answer   atomic.Pointer[func(netip.Addr)] // to hosts that asked for what is set; nil = none
 	adjacent adjacencies                      // what Resolve returns; written under mu
+
+	followers follow.List[frame.MAC]
 
 	mu      sync.RWMutex
 	index   map[netip.Addr]int32
@@ -252,7 +255,7 @@ func (t *Table) remove(i int32) {
 		t.snooped.Remove(t.rows[i].at)
 	}
 	delete(t.index, t.rows[i].IP)
-	t.adjacent.delete(t.adjacent.key(t.rows[i].IP))
+	t.hide(t.rows[i].IP)
 	last := int32(len(t.rows)) - 1
 	if i != last {
 		t.rows[i] = t.rows[last]

@@ -190,7 +190,8 @@ func (t *Table) aged(m uint64, now frame.Tick) bool {
 func (t *Table) put(a *array, i, mac, v, m uint64) {
 	s := &a.slots[i]
 	k := s.key.Load()
-	if old := s.val.Load(); old != 0 {
+	old := s.val.Load()
+	if old != 0 {
 		t.forget(a, i, old)
 	}
 	a.meta[i].Store(m)
@@ -208,6 +209,16 @@ func (t *Table) put(a *array, i, mac, v, m uint64) {
 		s.key.Store(mac<<16 | stamp)
 	}
 	t.enter(a, i, v)
+	t.changed(mac, old, v)
+}
+
+// changed tells of another value of an entry. A MAC of the switch's own, which has Dest 0, may concern every answer: all that is
+// routed goes through it.
+func (t *Table) changed(mac, old, v uint64) {
+	own := func(v uint64) bool { return v != 0 && destOf(v) == 0 }
+	if own(old) || own(v) {
+		mac = 0
+	}
 	t.gens.changed(t.cfg.VNI, mac)
 }
 
@@ -219,9 +230,9 @@ func (t *Table) remove(a *array, i, v uint64) {
 
 func (t *Table) clear(a *array, i uint64) {
 	mac := a.slots[i].key.Load() >> 16
-	a.slots[i].val.Store(0)
+	old := a.slots[i].val.Swap(0)
 	t.used -= a.trim(i)
-	t.gens.changed(t.cfg.VNI, mac)
+	t.changed(mac, old, 0)
 }
 
 // emptySlot returns the slot for a MAC that has no live entry: the one it had, else the first dead one of its
