@@ -78,7 +78,11 @@ func (t Tuple) Back() Tuple {
 	return t
 }
 
-// String returns the tuple in one line, such as "tcp 10.0.0.1:40000 10.0.0.2:80" and "icmp 10.0.0.1 10.0.0.2 8/0"; of none it is empty.
+// Hosts returns a Tuple with the addresses alone. It stands for all packets between them.
+func (t Tuple) Hosts() Tuple { return Tuple{Src: t.Src, Dst: t.Dst} }
+
+// String returns the tuple in one line, such as "tcp 10.0.0.1:40000 10.0.0.2:80" and "icmp 10.0.0.1 10.0.0.2 8/0", and for all packets
+// between two addresses "10.0.0.1 10.0.0.2"; of none it is empty.
 func (t Tuple) String() string {
 	src, dst := netip.AddrPortFrom(t.Src, t.SrcPort), netip.AddrPortFrom(t.Dst, t.DstPort)
 	switch t.Protocol {
@@ -89,5 +93,8 @@ func (t Tuple) String() string {
 	case wire.ProtoICMP, wire.ProtoICMPv6:
 		return fmt.Sprintf("icmp %v %v %d/%d", t.Src, t.Dst, t.DstPort>>8, t.DstPort&0xff)
 	}
-	return ""
+	if t == (Tuple{}) {
+		return ""
+	}
+	return fmt.Sprintf("%v %v", t.Src, t.Dst)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/neighbour"
@@ -123,6 +124,7 @@ type VRF struct {
 	routes      atomic.Pointer[bart.Table[*route]]
 	errorSource atomic.Pointer[errorSource]
 	nextHops    nextHops
+	watchers    follow.List[frame.MAC] // of next hops with a MAC; the zero MAC is any
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface

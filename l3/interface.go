@@ -63,6 +63,7 @@ type Interface struct {
 	vrf *VRF
 
 	neighbours *arp.Table // nil without
+	unfollow   func()     // ends that changes of neighbours are told
 	mac, own   uint64     // the MACs as numbers
 
 	ip4 [4]byte  // its first address of each family; zero: none
@@ -134,10 +135,11 @@ func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
 			return nil, err
 		}
 		cfg.Neighbours.Table().Watch(i.asked, i.resolved)
+		i.unfollow = cfg.Neighbours.Table().Follow(v.watchers.Tell)
 	}
 	v.interfaces[cfg.VNI] = i
 	v.chooseErrorSource()
-	v.routes.Store(i.insertBuiltIn(v.routes.Load()))
+	v.publish(i.insertBuiltIn(v.routes.Load()))
 	return i, nil
 }
 
@@ -274,10 +276,11 @@ func (i *Interface) close(hold bool) error {
 			t = other.insertBuiltIn(t)
 		}
 	}
-	v.routes.Store(t)
+	v.publish(t)
 	v.nextHops.close(i)
 	if i.cfg.Neighbours != nil {
 		i.cfg.Neighbours.Table().Watch(nil, nil)
+		i.unfollow()
 		i.cfg.Neighbours.SetGateway(nil)
 	}
 	i.drain()

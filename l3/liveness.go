@@ -33,6 +33,7 @@ func (n *nextHops) change(h *nextHop, set, clear uint32) {
 		delete(n.ill, h)
 	}
 	n.n.Store(int32(len(n.ill)))
+	h.out.vrf.watchers.Tell(frame.MAC{})
 	if (was&^unresolved == 0) != (is&^unresolved == 0) && h.out.cfg.Notify != nil {
 		kind := frame.EventNextHopUp
 		if is&^unresolved != 0 {

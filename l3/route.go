@@ -75,7 +75,7 @@ func (v *VRF) Add(routes ...Route) error {
 			t = t.InsertPersist(r.Prefix, made[k])
 		}
 	}
-	v.routes.Store(t)
+	v.publish(t)
 	return nil
 }
 
@@ -153,7 +153,7 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 	if !ok || old.self != nil || old.held {
 		return false
 	}
-	v.routes.Store(t.DeletePersist(p))
+	v.publish(t.DeletePersist(p))
 	v.nextHops.release(old)
 	return true
 }
@@ -187,5 +187,5 @@ func (v *VRF) Release() {
 		}
 	}
 	v.held = nil
-	v.routes.Store(t)
+	v.publish(t)
 }
