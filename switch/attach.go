@@ -180,7 +180,7 @@ func (a *Attachment) circuit(last Slots) *circuit {
 		enters = atAll
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
+		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,

@@ -43,6 +43,7 @@ type circuit struct {
 	slots         Slots
 	enters        look       // what decides about unicast frames that enter here
 	leaves        look       // or leave
+	fib           FIB        // slot Gateway, if it is one; nil in the switch's own
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 

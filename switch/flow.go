@@ -28,28 +28,33 @@ type Offload interface {
 	Settle()
 }
 
-// A Pair is two hosts whose frames enter in one place, and where stages look at packets, those of their packets with one Tuple.
+// A Pair is two hosts whose frames enter in one place, and where stages look at packets, those of their packets with one Tuple. The
+// second may be the gateway.
 type Pair struct {
 	From     frame.Dest // port, or peer behind a tunnel
 	Tag      uint32     // of the attachment: VLAN or VNI
 	Src, Dst frame.MAC
-	Tuple    frame.Tuple // zero: all packets
+	Tuple    frame.Tuple // zero: all packets; without a protocol: all between the addresses
 }
 
-// A Flow is the decision about the frames of a pair: to forward them to one member of the segment. It holds for every frame with
-// a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND messages; if Pair has a Tuple,
-// for those of which frame.TupleOf returns it. They leave with the tag of the other attachment, with priority 0. Longer frames than
-// MTU are for the switch to decide.
+// A Flow is the decision about the frames of a pair: to forward them to one member of the segment, or to route them to one of another.
+// It holds for every frame with a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND
+// messages; if Pair has a Tuple, for those of which frame.TupleOf returns it, or of which it has the addresses. They leave with the
+// tag of the other attachment, with priority 0. Longer frames than MTU are for the switch to decide.
+//
+// Routed frames leave with the MACs of Hop, and with a TTL or hop limit that is less by one. Those with IP options, with a wrong
+// header, or whose TTL is 1 or 0 are for the switch to decide.
 type Flow struct {
-	Pair    // without a Tuple if no stage looks at it
+	Pair    // without a Tuple if no stage looks at it, or without its ports
 	VNI     frame.VNI
+	Hop     frame.Hop // of routed frames
 	To      frame.Dest
 	OutTag  uint32
 	In, Out Port
 	MTU     int // longest frame, from the destination MAC on, without VLAN tag; of a superframe each segment
 
 	in, out *circuit
-	carried []func(frame.Count) // of Judges
+	carried []func(frame.Count) // of Judges and the FIB
 }
 
 // Why a pair has no [Flow].
@@ -59,6 +64,7 @@ var (
 	ErrStage        = errors.New("stage")         // a stage inspects the frames, and is no Judge or has not passed the Tuple
 	ErrWatched      = errors.New("watched")       // frames are captured or traced
 	ErrDropped      = errors.New("dropped")       // the switch does not forward the frames
+	ErrGateway      = errors.New("gateway")       // they are for the switch itself, or slot Gateway is no FIB, or routes them elsewhere than to a known host
 	ErrTag          = errors.New("tag")           // the attachment adds something: a group policy ID
 )
 
@@ -75,7 +81,7 @@ func (s *Switch) SetOffload(o Offload) error {
 	if o == nil {
 		s.gens.Watch(nil)
 		s.offload.Store(nil)
-		s.watchOnly(nil)
+		s.watchOnly(nil, nil)
 		return nil
 	}
 	if s.offload.Load() != nil {
@@ -124,7 +130,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		return f, ErrWatched
 	case c.gbp != 0:
 		return f, ErrTag
-	case !s.passes(c.slots.Ingress, &f):
+	case !s.passes(c.slots.Ingress, &f, p.Src, p.Dst):
 		return f, ErrStage
 	}
 	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
@@ -135,14 +141,22 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	if r := c.locks(&x); r != frame.NotDropped {
 		return f, ErrDropped
 	}
-	if d, known := c.vsi.fdb.Lookup(p.Dst); !known || d.Port() == 0 && d != frame.Filter {
+	from, l := c, c.enters
+	switch d, known := c.vsi.fdb.Lookup(p.Dst); {
+	case !known:
 		return f, ErrUnknownMAC
+	case d.Port() == 0 && d != frame.Filter:
+		var err error
+		if from, l, err = s.route(c, &f, &x); err != nil {
+			return f, err
+		}
 	}
-	v, e := c.egress(&x, &frame.At{Tick: s.Tick()})
+	v, e := from.egress(&x, &frame.At{Tick: s.Tick()})
+	dst, src := frame.MAC(x.Bytes()), frame.MAC(x.Bytes()[6:])
 	switch {
-	case e == nil || e.port == c.port:
+	case e == nil || e.port == c.port && from == c:
 		return f, ErrDropped
-	case !s.passes(e.slots.Egress, &f):
+	case !s.passes(e.slots.Egress, &f, src, dst):
 		return f, ErrStage
 	case e.port.tunnel != nil && v.Dest().Peer() == 0:
 		return f, ErrDropped // a flood list is no host
@@ -150,40 +164,49 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	f.VNI, f.To, f.OutTag, f.In, f.Out = c.vsi.vni, v.Dest(), e.tag, c.port.p, e.port.p
 	f.MTU = e.longest(&x, f.To.Peer())
 	f.in, f.out = c, e
-	if max(c.enters, e.leaves) == atPair {
+	switch max(l, e.leaves) {
+	case atPair:
 		f.Tuple = frame.Tuple{}
+	case atHosts:
+		f.Tuple = f.Tuple.Hosts()
 	}
 	return f, nil
 }
 
-// passes asks the Judges of a slot about a flow. Whatever they say holds until they call s.changed. s.mu is held.
-func (s *Switch) passes(x Stage, f *Flow) bool {
+// passes asks the Judges of a slot about a flow, whose frames have these MACs there. Whatever they say holds until they call
+// s.changed. s.mu is held.
+func (s *Switch) passes(x Stage, f *Flow, src, dst frame.MAC) bool {
 	if c, ok := x.(chain); ok {
-		return !slices.ContainsFunc(c, func(x Stage) bool { return !s.passes(x, f) })
+		return !slices.ContainsFunc(c, func(x Stage) bool { return !s.passes(x, f, src, dst) })
 	}
 	if x == nil {
 		return true
 	}
-	if lookOf(x) != atTuple || f.Tuple == (frame.Tuple{}) {
+	if lookOf(x) != atTuple || f.Tuple.Protocol == 0 {
 		return false
 	}
 	j := x.(Judge)
 	if s.judges[j] == nil {
 		s.judges[j] = j.Watch(s.changed) // before it is asked
 	}
-	carried, pass := j.Judge(f.Src, f.Dst, f.Tuple)
+	carried, pass := j.Judge(src, dst, f.Tuple)
 	if carried != nil {
 		f.carried = append(f.carried, carried)
 	}
 	return pass
 }
 
-// watchOnly ends the watching of other Judges than these. s.mu is held.
-func (s *Switch) watchOnly(judges map[Judge]struct{}) {
-	for j, stop := range s.judges {
-		if _, ok := judges[j]; !ok {
+// watchOnly ends the watching of other stages than these. s.mu is held.
+func (s *Switch) watchOnly(judges map[Judge]struct{}, fibs map[FIB]struct{}) {
+	stopOthers(s.judges, judges)
+	stopOthers(s.fibs, fibs)
+}
+
+func stopOthers[T comparable](watched map[T]func(), those map[T]struct{}) {
+	for x, stop := range watched {
+		if _, ok := those[x]; !ok {
 			stop()
-			delete(s.judges, j)
+			delete(watched, x)
 		}
 	}
 }
@@ -250,16 +273,21 @@ const recentBits = 10
 
 // hint counts a frame that was forwarded, and hints its pair.
 func (w *worker) hint(f *frame.Frame, c, e *circuit) {
-	l := max(c.enters, e.leaves)
-	if l == atAll || f.Tunnel && f.From.Peer() == 0 {
-		return
+	if l := max(c.enters, e.leaves); l != atAll && !(f.Tunnel && f.From.Peer() == 0) {
+		w.hintAs(f.Bytes()[:macsLen], f.From, c.tag, f.Bytes(), l)
 	}
+}
+
+// hintAs is hint for a frame that came with these MACs from a place; b is what it is now.
+func (w *worker) hintAs(macs []byte, from frame.Dest, tag uint32, b []byte, l look) {
 	if w.recent == nil {
 		w.recent = make([]recent, 1<<recentBits)
 	}
-	b := f.Bytes()
-	x := binary.BigEndian.Uint64(b) ^ bits.RotateLeft64(uint64(binary.BigEndian.Uint32(b[8:]))<<32|uint64(f.From), 23) ^ uint64(c.tag)
-	if l == atTuple {
+	x := binary.BigEndian.Uint64(macs) ^ bits.RotateLeft64(uint64(binary.BigEndian.Uint32(macs[8:]))<<32|uint64(from), 23) ^ uint64(tag)
+	switch l {
+	case atHosts:
+		x ^= addresses(b)
+	case atTuple:
 		x ^= headers(b)
 	}
 	x *= 0x9e3779b97f4a7c15
@@ -271,8 +299,8 @@ func (w *worker) hint(f *frame.Frame, c, e *circuit) {
 		return
 	}
 	r.n = 0
-	p := Pair{From: f.From, Tag: c.tag, Src: frame.MAC(b[6:]), Dst: frame.MAC(b)}
-	if l == atTuple {
+	p := Pair{From: from, Tag: tag, Src: frame.MAC(macs[6:]), Dst: frame.MAC(macs)}
+	if l != atPair {
 		var ok bool
 		if p.Tuple, ok = frame.TupleOf(b); !ok {
 			r.n = hintAt - 1 // a fragment: the next frame may be whole
@@ -282,20 +310,19 @@ func (w *worker) hint(f *frame.Frame, c, e *circuit) {
 	w.offload.Hint(p)
 }
 
+const hashPrime = 0xbf58476d1ce4e5b9
+
 // headers returns a hash of what frames of one Tuple have in common. Other frames may have any.
 func headers(b []byte) (x uint64) {
-	const ipv4, ipv6, prime = ethLen + 20, ethLen + 40, 0xbf58476d1ce4e5b9
+	const ipv4, ipv6 = ethLen + 20, ethLen + 40
 	var protocol byte
+	x = addresses(b)
 	switch t := binary.BigEndian.Uint16(b[macsLen:]); {
 	case t == 0x0800 && len(b) >= ipv4+4:
 		protocol = b[ethLen+9]
-		x = binary.BigEndian.Uint64(b[ethLen+12:]) * prime
 		b = b[ipv4:]
 	case t == typeIPv6 && len(b) >= ipv6+4:
 		protocol = b[ethLen+6]
-		for i := ethLen + 8; i < ipv6; i += 8 {
-			x = (bits.RotateLeft64(x, 29) ^ binary.BigEndian.Uint64(b[i:])) * prime
-		}
 		b = b[ipv6:]
 	default:
 		return 0
@@ -304,6 +331,6 @@ func headers(b []byte) (x uint64) {
 	if protocol == icmpv4 || protocol == icmpv6 {
 		ports >>= 16 // type and code; the checksum follows
 	}
-	x = (bits.RotateLeft64(x, 29) ^ uint64(ports) ^ uint64(protocol)<<32) * prime
+	x = (bits.RotateLeft64(x, 29) ^ uint64(ports) ^ uint64(protocol)<<32) * hashPrime
 	return x ^ x>>32
 }

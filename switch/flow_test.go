@@ -143,7 +143,7 @@ func TestNoFlow(t *testing.T) {
 			{"the switch's own", ab, func() func() {
 				check.OK(t, l.v.FDB().Set(mac(2), 0, fdb.Static))
 				return func() { l.v.FDB().Delete(mac(2)); b.send(eth(frame.Broadcast, mac(2), 0x800)) }
-			}, ErrUnknownMAC},
+			}, ErrGateway},
 			{"locked", ab, func() func() {
 				check.OK(t, atA.Configure(AttachConfig{Locked: true}))
 				return func() { check.OK(t, atA.Configure(AttachConfig{})) }
@@ -250,6 +250,8 @@ func TestChanged(t *testing.T) {
 			{"attachment", func() { check.OK(t, atA.Configure(AttachConfig{Group: 7})) }, frame.MAC{}},
 			{"capture", func() { l.s.SetTap(noTap{}) }, frame.MAC{}},
 			{"trace", func() { check.Must(l.s.Trace(nil))(t) }, frame.MAC{}},
+			{"the switch's own", func() { check.OK(t, l.v.FDB().Set(mac(9), 0, fdb.Static)) }, frame.MAC{}},
+			{"the switch's own, deleted", func() { l.v.FDB().Delete(mac(9)) }, frame.MAC{}},
 			{"another member", func() { check.Must(third.Attach(newStub("d"), 0))(t) }, frame.MAC{}},
 			{"detach", func() { check.OK(t, atC.Detach()) }, frame.MAC{}},
 			{"segment deleted", func() { check.OK(t, third.Delete()) }, frame.MAC{}},

@@ -50,15 +50,18 @@ func (s *Switch) housekeep(ctx context.Context) {
 
 // housekeepStages calls Housekeep of each stage once, even if it is in several slots.
 func (s *Switch) housekeepStages(now frame.Tick) {
-	stages, judges := map[Housekeeper]struct{}{}, map[Judge]struct{}{}
+	stages, judges, fibs := map[Housekeeper]struct{}{}, map[Judge]struct{}{}, map[FIB]struct{}{}
 	s.mu.Lock()
 	for _, v := range s.vsis {
 		collectVSI(stages, v)
 		if len(s.judges) > 0 {
 			collectVSI(judges, v)
 		}
+		if len(s.fibs) > 0 {
+			collectVSI(fibs, v)
+		}
 	}
-	s.watchOnly(judges)
+	s.watchOnly(judges, fibs)
 	s.mu.Unlock()
 	for t := range stages {
 		t.Housekeep(now)

@@ -189,6 +189,8 @@ func TestHintAllocatesNothing(t *testing.T) {
 			c, e := &circuit{enters: l}, &circuit{}
 			w.hint(&f, c, e) // makes the table
 			check.Equal(t, "allocations", testing.AllocsPerRun(100, func() { w.hint(&f, c, e) }), 0)
+			w.circuit, w.arrival.kept = &circuit{port: &port{}}, true
+			check.Equal(t, "allocations of routed", testing.AllocsPerRun(100, func() { w.hintRouted(&f, e) }), 0)
 		}
 	}
 }

@@ -103,12 +103,30 @@ type Judge interface {
 	Watch(f func()) (stop func())
 }
 
+// A FIB is a Stage for slot Gateway that routes packets by their addresses, or by their [frame.Tuple]. An Offload may carry frames
+// past it. The type must be comparable.
+type FIB interface {
+	Stage
+
+	// Lookup returns where Process sends each packet between the addresses of t that comes in an Ethernet frame to dst, if it is not a
+	// VLAN's: with a valid header and a TTL or hop limit above 1, it returns Reenter, and all that it has changed is the Hop and
+	// the TTL, less by one. With Hop.Ports that holds for the packets with the Tuple. A packet with IP options may have another
+	// way. carried counts those that passed by. ok is false if Process may do something else. Lookup itself has no effect. It must
+	// neither wait nor call the switch.
+	Lookup(dst frame.MAC, t frame.Tuple) (hop frame.Hop, carried func(frame.Count), ok bool)
+
+	// Watch has f called after each change of what Lookup returns: with the Hop.Dst that it has returned, or with the zero MAC if that
+	// may be any. f may be called with locks held. Stop ends that.
+	Watch(f func(mac frame.MAC)) (stop func())
+}
+
 // A look is what stages look at that decide about a frame.
 type look uint8
 
 const (
 	atPair  look = iota // MACs: there is no stage
-	atTuple             // and addresses and ports: all are Judges
+	atHosts             // and addresses: slot Gateway is a FIB
+	atTuple             // and ports: all are Judges
 	atAll
 )
 
@@ -126,6 +144,14 @@ func lookOf(s Stage) (l look) {
 		return atTuple
 	}
 	return atAll
+}
+
+// fibOf returns a stage as a FIB that can be asked, nil if it is none.
+func fibOf(s Stage) FIB {
+	if x, ok := s.(FIB); ok && reflect.TypeOf(s).Comparable() {
+		return x
+	}
+	return nil
 }
 
 // holdsNil reports whether a stage is a nil pointer, or a chain with a nil in it.

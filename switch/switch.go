@@ -58,6 +58,7 @@ type Switch struct {
 	byPort  map[Port]*port
 	workers map[*worker]struct{}
 	judges  map[Judge]func() // in slots; they say when they change, until this is called
+	fibs    map[FIB]func()   // likewise
 	ids     numbers          // of workers
 	nums    numbers          // of ports
 	bumps   int              // flushes and kills so far
@@ -93,7 +94,7 @@ func New(cfg *Config) (*Switch, error) {
 	s := &Switch{
 		alarmed: pending.New[macIn](1), gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),
 		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{}, judges: map[Judge]func(){},
+		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{}, judges: map[Judge]func(){}, fibs: map[FIB]func(){},
 	}
 	var c Config
 	if cfg != nil {
@@ -178,7 +179,7 @@ func (s *Switch) shut() {
 	if t := s.trace.Swap(nil); t != nil {
 		t.ring.Close()
 	}
-	s.watchOnly(nil)
+	s.watchOnly(nil, nil)
 	s.inject.Close()
 	s.stop(s.own)
 	if s.last.Load() == nil {

@@ -31,6 +31,7 @@ type worker struct {
 	tap     Tap           // nil if there is none
 	offload Offload       // likewise
 	recent  []recent      // for hints to it
+	arrival arrival       // likewise
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
@@ -148,6 +149,7 @@ func (w *worker) frame(f *frame.Frame) {
 			return
 		}
 	}
+	w.arrival.kept = w.offload != nil && c.fib != nil && w.arrived(f, c)
 	v, e := c.decide(f, &w.at)
 	if e == nil {
 		w.act(f, c, v)
@@ -206,6 +208,7 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 		if e != nil {
 			w.forwarded++
 			w.verdict = v
+			w.hintRouted(f, e)
 			w.stage(f, e, v.Dest().Peer(), 0)
 			return
 		}
