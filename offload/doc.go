@@ -37,12 +37,29 @@
 // Policies that track flows are not carried: what they do with a packet depends on those before, of both directions, on TCP's flags and
 // on the time between. Neither is anything behind an MSS clamp, which writes into packets.
 //
+// # Routed packets
+//
+// A gateway ([vswitch.FIB]; that of package l3 is one) is asked like a Judge. An entry is of all packets that a host sends to the
+// gateway's MAC between two addresses: they leave in the segment of the next hop, with its MACs and with a TTL or hop limit that is
+// less by one. Behind filters, and where a route has several next hops, an entry is of one Tuple. The source address is part of the
+// key since the gateway looks at it, too. That is so between segments and within one, between ports, to a tunnel and out of one,
+// the L3VNI of symmetric IRB included.
+//
+// A change of routes, next hops or interfaces, or of the entry that says that the gateway's MAC is the switch's, voids all entries; one of
+// the next hop's MAC, in the neighbours or in the FDB, those that lead there. Neighbours are kept by ARP and ND, which pass through
+// user space, not by packets: they age and are asked for as without this package. Each direction is hinted for itself, since
+// answers may come back by another gateway.
+//
+// The gateway still gets, and answers, what it may not pass on as it came: packets that are too long for the way out, with a TTL of 1 or
+// 0, with options, with a wrong checksum or length of the IP header, from or to addresses that are not routed, to itself, and those
+// that have to wait for a MAC. Routing to IP ports, tunnels of IP packets, and from one tunnel to another, stays in user space.
+//
 // # What is not carried
 //
 // Frames stay with user space that other stages inspect, while there is a capture or a trace, in tunnels other than plain VXLAN and
 // VXLAN-GPE, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay sends none), of
-// TUN devices, of devices in another network namespace, and if the gateway routes them. [Offload.Stats] counts why. So do frames with two
-// VLAN tags, or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
+// TUN devices, and of devices in another network namespace. [Offload.Stats] counts why. So do frames with two VLAN tags, or with one
+// that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a TAP's frame.
 //
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.

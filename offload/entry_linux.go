@@ -29,6 +29,7 @@ type entry struct {
 var (
 	errFull = errors.New("full") // others have no larger share than the source of the pair
 	errLost = errors.New("data-path")
+	errMove = errors.New("moving") // the next hop has another MAC each time that it is asked for
 )
 
 // clock returns the time by the clock of slots.
@@ -38,14 +39,34 @@ func clock() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// decide returns the decision about a pair, how it is carried out, and for which epochs both hold.
+// decide returns the decision about a pair, how it is carried out, and for which epochs both hold: of routed frames those of the
+// source and of the next hop, since a change of the gateway's MAC may concern all.
 func (o *Offload) decide(p vswitch.Pair) (f vswitch.Flow, how plan, v datapath.Validity, err error) {
-	how.flow.SrcEpoch, how.flow.DstEpoch = o.epoch(p.Src), o.epoch(p.Dst)
-	v = o.present(&how.flow) // before the tables are read
-	if f, err = o.sw.Flow(p); err == nil {
-		err = o.planFor(&f, &how)
+	to := p.Dst
+	if e := o.entries[p]; e != nil {
+		to = receiver(&e.flow)
 	}
-	return f, how, v, err
+	for range 3 {
+		how.flow.SrcEpoch, how.flow.DstEpoch = o.epoch(p.Src), o.epoch(to)
+		v = o.present(&how.flow) // before the tables are read
+		if f, err = o.sw.Flow(p); err != nil {
+			return f, how, v, err
+		}
+		if receiver(&f) == to {
+			err = o.planFor(&f, &how)
+			return f, how, v, err
+		}
+		to = receiver(&f)
+	}
+	return f, how, v, errMove
+}
+
+// receiver returns the MAC that frames leave for.
+func receiver(f *vswitch.Flow) frame.MAC {
+	if f.Hop != (frame.Hop{}) {
+		return f.Hop.Dst
+	}
+	return f.Dst
 }
 
 func (o *Offload) present(f *datapath.Flow) datapath.Validity {
@@ -280,7 +301,7 @@ func (o *Offload) count(e *entry) {
 func (o *Offload) show(e *entry, now time.Duration) Entry {
 	f := &e.flow
 	return Entry{
-		VNI: f.VNI, From: f.From, Tag: f.Tag, Src: f.Src, Dst: f.Dst, Tuple: f.Tuple, To: f.To, Carried: e.counted,
+		VNI: f.VNI, From: f.From, Tag: f.Tag, Src: f.Src, Dst: f.Dst, Tuple: f.Tuple, Hop: f.Hop, To: f.To, Carried: e.counted,
 		Age: now - e.put, Idle: max(now-e.used, 0), Valid: o.valid(e),
 	}
 }

@@ -37,7 +37,9 @@ type rig struct {
 
 	policy *policy.Policy
 	guard  *policy.Guard
+	routes *routesRig
 	tuples int // that were carried
+	routed int // likewise
 }
 
 // To the ports with these numbers hosts send, and filters look at them.
@@ -81,6 +83,7 @@ func newRigOf(t testing.TB, h *netns.Host, cfg *Config, kind encap.Type) *rig {
 	for i := range 6 {
 		r.macs = append(r.macs, frame.MAC{2, 0, 0, 0, 0, byte(i)})
 	}
+	r.newRoutes()
 	r.o = netns.Open(t, h, func() (*Offload, error) { return newOffload(r.sw, cfg) })
 	t.Cleanup(func() { r.sw.Close() })
 	return r
@@ -91,7 +94,7 @@ func (r *rig) change(in func(n int) int) {
 	mac, d := r.macs[in(len(r.macs))], r.dests[in(len(r.dests))]
 	a := r.at[in(len(r.at))]
 	stage := vswitch.Slots{Ingress: drops{}}
-	switch in(20) {
+	switch in(26) {
 	case 0, 1, 2, 3, 4:
 		r.vsi.FDB().Learn(mac, d, r.sw.Tick())
 	case 5:
@@ -116,7 +119,7 @@ func (r *rig) change(in func(n int) int) {
 		r.check()
 		check.OK(r.t, a.Configure(was))
 	case 11:
-		check.OK(r.t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 2 + 4*in(4), ForwardPinned: in(2) == 1}))
+		check.OK(r.t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 2 + 4*in(4), ForwardPinned: in(2) == 1, Slots: r.vsi.Config().Slots}))
 	case 12:
 		check.OK(r.t, r.v.SetPeers([]vtep.PeerConfig{{Address: addr(2 + in(3)), Port: uint16(4789 + in(2)), Header: vtep.Header{TTL: vtep.Value(in(3)), DF: vtep.DF(in(4)), ECN: vtep.ECN(in(4))}}}))
 	case 13:
@@ -137,6 +140,8 @@ func (r *rig) change(in func(n int) int) {
 		check.OK(r.t, r.policy.Update(cfg))
 	case 19:
 		check.OK(r.t, r.guard.Update(&policy.GuardConfig{MACs: r.macs[:[]int{0, 0, 3, 5}[in(4)]]}))
+	default:
+		r.changeRoutes(in, mac)
 	}
 }
 
@@ -161,17 +166,21 @@ func (r *rig) carried(p vswitch.Pair) bool {
 	if which == datapath.PortOut && p.Tag != 0 {
 		m.Tag = dot1q | p.Tag
 	}
-	act, _, after, err := r.o.dp.Run(which, packet, m)
+	act, out, after, err := r.o.dp.Run(which, packet, m)
 	check.OK(r.t, err)
 	if act != datapath.Redirect {
 		return false
 	}
-	to, tag := r.entry(p).flow.To, uint32(0)
-	if to == r.dests[2] {
+	f, tag := &r.entry(p).flow, uint32(0)
+	if f.To == r.dests[2] {
 		tag = dot1q | 7
+		if f.Hop.VNI == routedVNI {
+			tag = dot1q | routedTag
+		}
 	}
+	r.leaves(f, out)
 	if after.Tag != tag {
-		r.t.Fatalf("%v leaves to %v with tag %#x, want %#x", p, to, after.Tag, tag)
+		r.t.Fatalf("%v leaves to %v with tag %#x, want %#x", p, f.To, after.Tag, tag)
 	}
 	if which == datapath.PortOut {
 		m.Tag = dot1q | (p.Tag ^ 7)
@@ -192,12 +201,14 @@ func (r *rig) pair(from frame.Dest, src, dst frame.MAC) vswitch.Pair {
 
 // entry returns the entry by which packets of a tuple are carried, nil if there is none.
 func (r *rig) entry(p vswitch.Pair) *entry {
-	all := p
-	all.Tuple = frame.Tuple{}
-	if e := r.o.entries[all]; e != nil {
-		return e
+	all, hosts := p, p
+	all.Tuple, hosts.Tuple = frame.Tuple{}, p.Tuple.Hosts()
+	for _, p := range []vswitch.Pair{all, p} {
+		if e := r.o.entries[p]; e != nil {
+			return e
+		}
 	}
-	return r.o.entries[p]
+	return r.o.entries[hosts]
 }
 
 // check compares what the programs do with the decisions of now.
@@ -233,6 +244,9 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 			r.change(in)
 		case 1, 2:
 			p := r.pair(r.dests[in(len(r.dests))], r.macs[in(len(r.macs))], r.macs[in(len(r.macs))])
+			if _, ok := r.vsi.FDB().Lookup(p.Dst); !ok {
+				p.Dst = r.macs[in(len(r.macs))]
+			}
 			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && d != r.group && in(8) > 0 {
 				p = r.pair(d, p.Src, p.Dst)
 			}
@@ -246,6 +260,8 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 				r.o.renew()
 				if e = r.entry(p); e != nil && !r.carried(p) {
 					r.t.Fatalf("%v is not carried", p)
+				} else if e != nil && e.flow.Hop != (frame.Hop{}) {
+					r.routed++
 				} else if e != nil && e.flow.Tuple != (frame.Tuple{}) {
 					r.tuples++
 				}

@@ -48,7 +48,8 @@ type Entry struct {
 	Tag     uint32        `json:"tag"`
 	Src     frame.MAC     `json:"src"`
 	Dst     frame.MAC     `json:"dst"`
-	Tuple   frame.Tuple   `json:"tuple,omitzero"` // where stages look at packets; zero: all of the pair
+	Tuple   frame.Tuple   `json:"tuple,omitzero"` // where stages look at packets, and of routed ones; zero: all of the pair
+	Hop     frame.Hop     `json:"hop,omitzero"`   // of routed packets
 	To      frame.Dest    `json:"to"`
 	Carried frame.Count   `json:"carried"` // frames as they entered: a superframe is one
 	Age     time.Duration `json:"age"`     // since it was put

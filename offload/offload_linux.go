@@ -259,7 +259,7 @@ func (o *Offload) offer(p vswitch.Pair) {
 	o.round = newRound()
 	from := p.From
 	e, why := o.add(p)
-	if why == nil {
+	if why == nil && e.flow.Hop == (frame.Hop{}) { // what is routed comes back by another gateway, perhaps
 		back := vswitch.Pair{From: e.flow.To, Tag: e.flow.OutTag, Src: p.Dst, Dst: p.Src}
 		if p.Tuple != (frame.Tuple{}) {
 			back.Tuple = p.Tuple.Back()

@@ -41,8 +41,9 @@ type old struct {
 	at     map[string]*vswitch.Attachment // also of the tunnel: "peer"
 	o      *Offload
 
-	from, to string // places
-	filtered bool   // filters judge the frames, so that flows are of tuples
+	from, to string    // places
+	dst      frame.MAC // of the frames
+	filtered bool      // filters judge the frames, or a gateway routes them, so that flows are of tuples or addresses
 	*sender
 	heard  *listener
 	device int // of the stream
@@ -52,7 +53,7 @@ type old struct {
 func newOld(t *testing.T, from, to string) *old {
 	t.Helper()
 	n := netns.New(t)
-	x := &old{t: t, h: n.Host("h"), far: n.Host("far"), taps: map[string]*port.Device{}, at: map[string]*vswitch.Attachment{}, from: from, to: to}
+	x := &old{t: t, h: n.Host("h"), far: n.Host("far"), taps: map[string]*port.Device{}, at: map[string]*vswitch.Attachment{}, from: from, to: to, dst: macB}
 	x.h.Quiet()
 	x.far.Quiet()
 	n.Link(x.h, "192.0.2.1/24", x.far, "192.0.2.2/24")
@@ -114,7 +115,7 @@ func (x *old) dest(place string) frame.Dest {
 
 // send sends frames from src from now on.
 func (x *old) send(src frame.MAC) {
-	s := &stream{frame: numbered(src, macB, 0), to: &unix.SockaddrLinklayer{Ifindex: x.device}}
+	s := &stream{frame: numbered(src, x.dst, 0), to: &unix.SockaddrLinklayer{Ifindex: x.device}}
 	if x.from == "peer" {
 		eth0 := 0
 		x.h.Do(func() {
@@ -129,7 +130,7 @@ func (x *old) send(src frame.MAC) {
 // carried reports whether frames from src are.
 func (x *old) carried(src frame.MAC) bool {
 	for e := range x.o.Flows() {
-		if e.Src == src && e.Dst == macB && e.Valid && e.Carried.Frames > 0 && e.To == x.dest(x.to) && e.Tuple.Src.IsValid() == x.filtered {
+		if e.Src == src && e.Dst == x.dst && e.Valid && e.Carried.Frames > 0 && e.To == x.dest(x.to) && e.Tuple.Src.IsValid() == x.filtered {
 			return true
 		}
 	}

@@ -60,7 +60,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	from, to := inside(f.In), inside(f.Out)
 	how.rx, how.in = from.(*vtep.VTEP)
 	how.tx, _ = to.(*vtep.VTEP)
-	how.flow.Max = uint32(f.MTU)
+	how.flow.Max, how.flow.NewDst, how.flow.NewSrc = uint32(f.MTU), f.Hop.Dst, f.Hop.Src
 	if how.rx != nil && how.tx != nil {
 		return errTransit
 	}

@@ -27,6 +27,8 @@ const (
 	Congestion              // an ECN combination that user space counts or drops
 	Namespace               // at a device that was moved to another network namespace
 	Room                    // the kernel could not change the packet's size
+	Header                  // routed: an IP header with a wrong checksum, or of a packet that is longer than the frame
+	Hops                    // routed: the TTL or hop limit ends here
 	NumCauses
 )
 
@@ -34,6 +36,7 @@ var causes = [NumCauses]string{
 	NoFlow: "no-flow", Stale: "stale", Kind: "kind", Group: "group", Short: "short", Options: "options", Protocol: "protocol",
 	Neighbour: "neighbour", DHCP: "dhcp", TooBig: "too-big", Length: "length", OuterIP: "outer", Tunnel: "tunnel",
 	Elsewhere: "elsewhere", Checksum: "checksum", Merged: "merged", Segments: "segments", Congestion: "congestion", Namespace: "namespace", Room: "room",
+	Header: "header", Hops: "ttl",
 }
 
 // String returns the name of the counter.

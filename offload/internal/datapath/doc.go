@@ -9,7 +9,8 @@
 //	                 port_out      v                       v
 //	TAP of host ---> tcx egress -> out                     in        tables of flows, by MACs: hash
 //	                               |                       |
-//	                               +------> tuples <-------+        where the MACs have no flow: by MACs, addresses and ports
+//	                               +------> tuples <-------+        where the MACs have no flow: by MACs, addresses and ports, or
+//	                               |                       |        by MACs and addresses
 //	                               |                       |
 //	                               +--> slots, epochs <----+        is the flow still valid? arrays, mapped here
 //	                               |                       |
@@ -51,7 +52,8 @@
 // fragments included. Never carried: neighbour
 // discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
 // the entry expects it, and each ECN combination that user space counts or drops. The flow of a tuple carries no frame
-// without one ([frame.TupleOf]), such as a fragment.
+// without one ([frame.TupleOf]), such as a fragment. A flow that routes ([Flow].NewDst) carries no packet that a router would not
+// pass on, or not as it came: with a TTL or hop limit of 1 or 0, or with a wrong checksum or length in the IP header.
 //
 // # Where it is carried
 //

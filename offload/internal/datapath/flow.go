@@ -15,7 +15,9 @@ type OutKey struct {
 	Dst, Src frame.MAC
 	Tag      uint32 // VLAN of an 802.1Q tag, whatever its priority, without DEI; 0: frames without a tag
 
-	Tuple frame.Tuple // frames with this tuple; zero: all. An entry for all comes first
+	// Frames with this tuple; without a protocol, all between the addresses; zero: all. An entry for all comes first, then that of
+	// the whole tuple.
+	Tuple frame.Tuple
 }
 
 // An InKey identifies frames that come out of a tunnel.
@@ -95,13 +97,14 @@ type Flow struct {
 	SrcEpoch, DstEpoch uint32 // which epochs count the changes of the two MACs
 	Oif                uint32 // the device that they leave by: Ethernet, and in the namespace of the program
 	How                How
-	Max                uint32 // length of the longest frame, from the destination MAC on and without a VLAN tag; of a superframe, of each segment
-	Tag                uint32 // VLAN of the tag that they leave with, in place of the one they have; 0: none
-	Outer              Outer  // with Neigh, and in table in
+	Max                uint32    // length of the longest frame, from the destination MAC on and without a VLAN tag; of a superframe, of each segment
+	Tag                uint32    // VLAN of the tag that they leave with, in place of the one they have; 0: none
+	NewDst, NewSrc     frame.MAC // of frames that are routed: they leave with these, and with a TTL or hop limit that is less by one; zero: as they came
+	Outer              Outer     // with Neigh, and in table in
 }
 
 // flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 112
+const flowLen = 124
 
 // Bits of flags in struct flow.
 const (
@@ -109,6 +112,7 @@ const (
 	flagTOSIn
 	flagZeroChecksum
 	flagUnverified
+	flagRouted
 )
 
 // put writes f as struct flow. Headers are in network order, other fields in that of the machine.
@@ -127,7 +131,7 @@ func (f *Flow) put(b *[flowLen]byte) {
 	for _, x := range [...]struct {
 		bit uint8
 		on  bool
-	}{{flagIPv6, o.Local.Unmap().Is6()}, {flagTOSIn, o.TOSIn}, {flagZeroChecksum, o.ZeroChecksum}, {flagUnverified, o.Unverified}} {
+	}{{flagIPv6, o.Local.Unmap().Is6()}, {flagTOSIn, o.TOSIn}, {flagZeroChecksum, o.ZeroChecksum}, {flagUnverified, o.Unverified}, {flagRouted, f.routed()}} {
 		if x.on {
 			flags |= x.bit
 		}
@@ -146,7 +150,11 @@ func (f *Flow) put(b *[flowLen]byte) {
 	}
 	ne.PutUint32(b[104:], o.Iif)
 	ne.PutUint32(b[108:], f.Tag)
+	copy(b[112:], f.NewDst[:])
+	copy(b[118:], f.NewSrc[:])
 }
+
+func (f *Flow) routed() bool { return !f.NewDst.IsZero() }
 
 // check returns what is wrong with a flow of table out, or of table in.
 func (f *Flow) check(in bool, slots uint32) error {
@@ -168,6 +176,8 @@ func (f *Flow) check(in bool, slots uint32) error {
 		return want("How", f.How, "Neigh (not out of a tunnel), Egress, Ingress or Peer")
 	case f.Tag > 4094 || f.How == Neigh && f.Tag != 0:
 		return want("Tag", f.Tag, "0 to 4094, and 0 with Neigh")
+	case f.routed() && (!f.NewDst.IsHost() || !f.NewSrc.IsHost()):
+		return want("NewDst, NewSrc", []frame.MAC{f.NewDst, f.NewSrc}, "the MACs of two hosts, or both zero")
 	case !in && f.How != Neigh:
 		return nil
 	case !local.IsValid() || local.Zone() != "" || local.Is6() && local.IsLinkLocalUnicast():

@@ -6,6 +6,7 @@
 #include "maps.h"
 #include "inner.h"
 #include "beacon.h"
+#include "route.h"
 
 char _license[] SEC("license") = "Apache-2.0";
 
@@ -31,17 +32,6 @@ struct outer6 {
 
 #define LEN4 (sizeof(struct ipv4) + 30)  // outer headers but Ethernet, with the inner Ethernet header
 #define LEN6 (sizeof(struct ipv6) + 30)
-
-INLINE u16 sum(const struct ipv4 *ip)
-{
-	const u16 *p = (const u16 *)ip;
-	u32 s = 0;
-#pragma unroll
-	for (int i = 0; i < 10; i++)
-		s += p[i];
-	s = (s & 0xffff) + (s >> 16);
-	return s + (s >> 16);
-}
 
 // retag gives the frame the tag that it leaves with. Tags are beside the bytes, so lengths and checksums stay as they are.
 INLINE bool retag(struct __sk_buff *skb, struct flow *f)
@@ -69,7 +59,7 @@ INLINE int leave(struct __sk_buff *skb, struct flow *f, bool peer)
 // The outer fields that depend on the inner ones.
 INLINE u8 ttl(struct flow *f, struct inner *p)
 {
-	u8 t = f->ttl ? f->ttl : p->ttl;
+	u8 t = f->ttl ? f->ttl : f->flags & ROUTED ? p->ttl - 1 : p->ttl;
 	return t ? t : 64;
 }
 
@@ -116,6 +106,8 @@ INLINE int encap4(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 		return MISS(ROOM);
 	if (store(skb, 12, &h.type, LEN4 + 2, RECOMPUTE_CSUM))
 		return DROP;
+	if (f->flags & ROUTED && !decrement(skb, LEN4, p))
+		return DROP;
 	count(s, len);
 	return leave(skb, f, 1);
 }
@@ -141,18 +133,23 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 		return MISS(ROOM);
 	if (store(skb, 12, &h.type, LEN6 + 2, RECOMPUTE_CSUM))
 		return DROP;
+	if (f->flags & ROUTED && !decrement(skb, LEN6, p))
+		return DROP;
 	count(s, len);
 	return leave(skb, f, 1);
 }
 
 enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
 
-// judged looks for the flow of a frame whose pair has none: filters may have decided about its tuple.
+// judged looks for the flow of a frame whose pair has none: filters may have decided about its tuple, or a gateway about its addresses.
 INLINE struct flow *judged(struct __sk_buff *skb, u32 at, u16 type, struct tuple_key *key)
 {
-	if (!tuple(skb, at, type, &key->tuple))
-		return 0;
-	return lookup(&tuples, key);
+	struct flow *f = 0;
+	if (tuple(skb, at, type, &key->tuple))
+		f = lookup(&tuples, key);
+	if (!f && hosts(skb, at, type, &key->tuple))
+		f = lookup(&tuples, key);
+	return f;
 }
 
 // sent is judged for a frame of a port.
@@ -196,9 +193,18 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 		return MISS(why);
 	if (p.longest > f->max)
 		return MISS(TOO_BIG);
+	if (f->flags & ROUTED) {
+		why = passes(skb, 0, &p);
+		if (why != CAUSES)
+			return MISS(why);
+	}
 	if (moved(skb))
 		return MISS(NAMESPACE);
+	if (f->flags & ROUTED)
+		__builtin_memcpy(e.macs, f->macs, sizeof(e.macs));
 	if (f->how != NEIGH) {
+		if (f->flags & ROUTED && (store(skb, 0, e.macs, sizeof(e.macs), 0) || !decrement(skb, 0, &p)))
+			return DROP;
 		count(s, skb->len);
 		return leave(skb, f, !egress);
 	}
@@ -271,6 +277,12 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 		return MISS(ELSEWHERE);
 	if (p.longest > f->max)
 		return MISS(TOO_BIG);
+	if (f->flags & ROUTED) {
+		why = passes(skb, at, &p);
+		if (why != CAUSES)
+			return MISS(why);
+		__builtin_memcpy(t->in.macs, f->macs, sizeof(t->in.macs));
+	}
 	now = DECAPSULATED >> ((p.tos & 3) << 4 | (outer_tos & 3) << 2) & 15;
 	if (now & 8)
 		return MISS(CONGESTION);
@@ -297,6 +309,8 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 				return DROP;
 		}
 	}
+	if (f->flags & ROUTED && !decrement(skb, 0, &p))
+		return DROP;
 	count(s, len);
 	return leave(skb, f, !joins(skb, f, s, &p, len));
 }

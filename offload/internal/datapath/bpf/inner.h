@@ -10,6 +10,17 @@ struct ipv4 {
 	u32 src, dst;
 };
 
+INLINE u16 sum(const struct ipv4 *ip)
+{
+	const u16 *p = (const u16 *)ip;
+	u32 s = 0;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		s += p[i];
+	s = (s & 0xffff) + (s >> 16);
+	return s + (s >> 16);
+}
+
 struct ipv6 {
 	u8 start[4];
 	u16 len;

@@ -4,12 +4,12 @@
 enum how { NEIGH = 1, EGRESS, INGRESS, PEER };
 enum df { DF_SET, DF_UNSET, DF_INHERIT };
 enum ecn { ECN_NORMAL, ECN_COMPAT, ECN_RFC3168 };
-enum flags { TOS_IN = 2, ZERO_CSUM = 4, UNVERIFIED = 8, IS_IPV6 = 1 };
+enum flags { TOS_IN = 2, ZERO_CSUM = 4, UNVERIFIED = 8, IS_IPV6 = 1, ROUTED = 16 };
 enum head { VXLAN = 0x08000000, GPE = 0x0c000003 };  // GPE: with an Ethernet frame
 
 enum cause {
 	NO_FLOW, STALE, KIND, GROUP, SHORT, OPTIONS, PROTOCOL, NEIGHBOUR, DHCP, TOO_BIG, LENGTH,
-	OUTER, TUNNEL, ELSEWHERE, CHECKSUM, MERGED, SEGMENTS, CONGESTION, NAMESPACE, ROOM, CAUSES
+	OUTER, TUNNEL, ELSEWHERE, CHECKSUM, MERGED, SEGMENTS, CONGESTION, NAMESPACE, ROOM, HEADER, HOPS, CAUSES
 };
 
 struct flow {
@@ -20,6 +20,7 @@ struct flow {
 	u32 local[4], remote[4];
 	u32 iif;  // of table in: where packets must arrive; 0 is anywhere
 	u32 tag;  // VLAN that frames leave with; 0 is none
+	u32 macs[3];  // ROUTED: destination, source
 };
 
 struct slot {
@@ -41,7 +42,8 @@ struct in_key {
 	u32 macs[3];
 };
 
-// What filters judge by; inner.h reads it. An IPv4 address is the first word of four.
+// What filters judge by; inner.h reads it. An IPv4 address is the first word of four. Without a protocol, it is that of all packets
+// between the addresses.
 struct tuple {
 	u32 src[4], dst[4];
 	u16 sport, dport, type;  // of an echo 0, and type and code; EtherType
@@ -114,8 +116,9 @@ INLINE int answer(int action)
 	return NEXT;
 }
 
-// valid returns the slot of a flow, if it was validated after the last change that may concern it.
-INLINE struct slot *valid(struct flow *f)
+// valid returns the slot of a flow, if it was validated after the last change that may concern it. It is a function of its own for the
+// same reason as beacon.
+static NOINLINE struct slot *valid(struct flow *f)
 {
 	u32 zero = 0;
 	volatile struct slot *s = lookup(&slots, &f->slot);
