@@ -212,7 +212,8 @@ type Flow struct {
 	VNI     frame.VNI   `json:"vni"`
 	Src     string      `json:"src"`             // MAC
 	Dst     string      `json:"dst"`             // MAC
-	Tuple   string      `json:"tuple,omitempty"` // of the packets, where a policy judges; else all of them
+	Tuple   string      `json:"tuple,omitempty"` // of the packets, where a policy judges, and the addresses of routed ones; else all of them
+	Hop     string      `json:"hop,omitempty"`   // of routed packets, such as "vni 200 mac 02:00:00:00:00:01"; Dst is the gateway
 	From    string      `json:"from"`            // name of a port, or address of a peer
 	To      string      `json:"to"`
 	Carried frame.Count `json:"carried"`

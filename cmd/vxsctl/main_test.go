@@ -251,14 +251,16 @@ func TestTables(t *testing.T) {
 				"tunnel vx      10.0.0.1  10.0.0.2  alive   up     none          300ms     900ms      4     3         -\n" +
 				"vrf red vni 7  10.1.0.1  10.1.0.2  dead    down   time-expired  1s        0s         5     0         no route\n"},
 		{"flows", "GET /v1/flows", `{"datapath":"kernel","carried":{"frames":9,"bytes":900},"refused":{"stage":2},"misses":{"no-flow":7,"dhcp":1},"flows":[{"vni":7,"src":"02:00:00:00:00:01","dst":"02:00:00:00:00:02","from":"tap0","to":"192.0.2.2:4789","carried":{"frames":9,"bytes":900},"age":12.5,"idle":0},` +
-			`{"vni":7,"src":"02:00:00:00:00:02","dst":"02:00:00:00:00:01","tuple":"tcp 10.0.0.2:80 10.0.0.1:4000","from":"tap1","to":"tap0","carried":{"frames":1,"bytes":60},"age":1,"idle":0}]}`,
-			"VNI  SRC                DST                FROM  TO              FRAMES  BYTES  AGE    IDLE  PACKETS\n" +
-				"7    02:00:00:00:00:01  02:00:00:00:00:02  tap0  192.0.2.2:4789  9       900    12.5s  0s    all\n" +
-				"7    02:00:00:00:00:02  02:00:00:00:00:01  tap1  tap0            1       60     1s     0s    tcp 10.0.0.2:80 10.0.0.1:4000\n\n" +
+			`{"vni":7,"src":"02:00:00:00:00:02","dst":"02:00:00:00:00:01","tuple":"tcp 10.0.0.2:80 10.0.0.1:4000","from":"tap1","to":"tap0","carried":{"frames":1,"bytes":60},"age":1,"idle":0},` +
+			`{"vni":7,"src":"02:00:00:00:00:02","dst":"02:00:00:00:fe:01","tuple":"10.0.0.2 10.1.0.9","hop":"vni 8 mac 02:00:00:00:00:09","from":"tap1","to":"tap3","carried":{"frames":1,"bytes":60},"age":1,"idle":0}]}`,
+			"VNI  SRC                DST                FROM  TO              FRAMES  BYTES  AGE    IDLE  PACKETS                        ROUTED\n" +
+				"7    02:00:00:00:00:01  02:00:00:00:00:02  tap0  192.0.2.2:4789  9       900    12.5s  0s    all                            -\n" +
+				"7    02:00:00:00:00:02  02:00:00:00:00:01  tap1  tap0            1       60     1s     0s    tcp 10.0.0.2:80 10.0.0.1:4000  -\n" +
+				"7    02:00:00:00:00:02  02:00:00:00:fe:01  tap1  tap3            1       60     1s     0s    10.0.0.2 10.1.0.9              vni 8 mac 02:00:00:00:00:09\n\n" +
 				"WHAT             CAUSE    COUNT\ndatapath kernel  -        -\nframes carried   -        9\n" +
 				"pairs refused    stage    2\nframes missed    dhcp     1\nframes missed    no-flow  7\n"},
 		{"flows", "GET /v1/flows", `{"datapath":"user","why":"no tcx","flows":[]}`,
-			"VNI  SRC  DST  FROM  TO  FRAMES  BYTES  AGE  IDLE  PACKETS\n\nWHAT            CAUSE   COUNT\ndatapath user   no tcx  -\nframes carried  -       0\n"},
+			"VNI  SRC  DST  FROM  TO  FRAMES  BYTES  AGE  IDLE  PACKETS  ROUTED\n\nWHAT            CAUSE   COUNT\ndatapath user   no tcx  -\nframes carried  -       0\n"},
 		{"waiting proto evpn", "GET /v1/waiting?proto=evpn", `[{"proto":"evpn","state":"waiting","row":"flood vni 7 vtep 10.0.0.2:0","why":"VNI: there is no such segment"}]`,
 			"PROTO  STATE    SINCE  ROW                          WHY\nevpn   waiting  -      flood vni 7 vtep 10.0.0.2:0  VNI: there is no such segment\n"},
 		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2,"rx_bytes":60,"tx_bytes":120,"last_heard":"2999-01-01T00:00:00Z"}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,

@@ -240,9 +240,9 @@ func bfdTable(text []byte) ([][]string, error) {
 func flowsTable(text []byte) ([][]string, error) {
 	var f api.Flows
 	err := json.Unmarshal(text, &f)
-	rows := [][]string{row("VNI", "SRC", "DST", "FROM", "TO", "FRAMES", "BYTES", "AGE", "IDLE", "PACKETS")}
+	rows := [][]string{row("VNI", "SRC", "DST", "FROM", "TO", "FRAMES", "BYTES", "AGE", "IDLE", "PACKETS", "ROUTED")}
 	for _, x := range f.Flows {
-		rows = append(rows, row(x.VNI, x.Src, x.Dst, x.From, x.To, x.Carried.Frames, x.Carried.Bytes, age(x.Age), age(x.Idle), cmp.Or(x.Tuple, "all")))
+		rows = append(rows, row(x.VNI, x.Src, x.Dst, x.From, x.To, x.Carried.Frames, x.Carried.Bytes, age(x.Age), age(x.Idle), cmp.Or(x.Tuple, "all"), x.Hop))
 	}
 	rows = append(rows, []string{}, row("WHAT", "CAUSE", "COUNT"), row("datapath "+f.Datapath, f.Why, ""), row("frames carried", "", f.Carried.Frames))
 	for _, k := range slices.Sorted(maps.Keys(f.Refused)) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/offload"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -40,8 +42,12 @@ func (s *server) getFlows(w http.ResponseWriter, r *http.Request) error {
 		seconds := func(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }
 		sw := s.n.Switch()
 		for e := range o.Flows() {
+			hop := ""
+			if e.Hop != (frame.Hop{}) {
+				hop = fmt.Sprintf("vni %v mac %v", e.Hop.VNI, e.Hop.Dst)
+			}
 			f.Flows = append(f.Flows, api.Flow{
-				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), Tuple: e.Tuple.String(), From: sw.Name(e.From), To: sw.Name(e.To),
+				VNI: e.VNI, Src: e.Src.String(), Dst: e.Dst.String(), Tuple: e.Tuple.String(), Hop: hop, From: sw.Name(e.From), To: sw.Name(e.To),
 				Carried: e.Carried, Age: seconds(e.Age), Idle: seconds(e.Idle),
 			})
 		}
