@@ -34,15 +34,15 @@ const (
 // NewProxy makes a way to an address. It ends with the test.
 func NewProxy(t testing.TB, to string) *Proxy {
 	t.Helper()
-	return ProxyIn(t, to, func(f func()) { f() })
+	return ProxyIn(t, to, "127.0.0.1", func(f func()) { f() })
 }
 
-// ProxyIn is NewProxy from inside a host, whose method Do in is.
-func ProxyIn(t testing.TB, to string, in func(func())) *Proxy {
+// ProxyIn is NewProxy from an address of a host, whose method Do in is.
+func ProxyIn(t testing.TB, to, from string, in func(func())) *Proxy {
 	t.Helper()
 	var l net.Listener
 	var err error
-	in(func() { l, err = net.Listen("tcp", "127.0.0.1:0") })
+	in(func() { l, err = net.Listen("tcp", net.JoinHostPort(from, "0")) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const Prefix = "/coreos.com/network"
 //	host n1      host n2      ...    192.0.2.I, 2001:db8::I
 //	  |  \         |  \
 //	  |   pod p1   |   pod p2        the second address of the subnet; the host has the first
-//	  +---- sw ----+
+//	  +---- sw ----+---- router 192.0.2.254, 2001:db8::fe --- host n3    198.51.100.I, 2001:db8:1::I
 type Lab struct {
 	Net  *netns.Net
 	Etcd *etcdlab.Server
@@ -47,12 +47,48 @@ func (l *Lab) Host(i int) *netns.Host {
 	h := l.Net.Router(fmt.Sprint("n", i))
 	l.Net.Plug(h, fmt.Sprintf("192.0.2.%d/24,2001:db8::%d/64", i, i), l.sw)
 	h.TxOff("eth0") // the kernel's vxlan leaves checksums to a card that is not there
+	h.Route("198.51.100.0/24", "via", Router)
+	h.Route("2001:db8:1::/64", "via", Router6)
+	return h
+}
+
+// Bare makes host I without addresses: a node on its eth0 has them.
+func (l *Lab) Bare(i int) *netns.Host {
+	l.t.Helper()
+	h := l.Net.Host(fmt.Sprint("n", i))
+	h.Quiet()
+	l.Net.Plug(h, "", l.sw)
+	return h
+}
+
+// Addresses of the router on the link.
+const (
+	Router  = "192.0.2.254"
+	Router6 = "2001:db8::fe"
+)
+
+// Far makes host I and the router. A lab has one.
+func (l *Lab) Far(i int) *netns.Host {
+	l.t.Helper()
+	r, h := l.Net.Router("router"), l.Net.Router(fmt.Sprint("n", i))
+	l.Net.Plug(r, Router+"/24,"+Router6+"/64", l.sw)
+	l.Net.Link(h, fmt.Sprintf("198.51.100.%d/24,2001:db8:1::%d/64", i, i), r, "198.51.100.254/24,2001:db8:1::fe/64")
+	h.TxOff("eth0")
+	h.Route("192.0.2.0/24", "via", "198.51.100.254")
+	h.Route("2001:db8::/64", "via", "2001:db8:1::fe")
 	return h
 }
 
 // Way is the URL of etcd in a host.
 func (l *Lab) Way(h *netns.Host) string {
-	return "http://" + etcdlab.ProxyIn(l.t, l.Etcd.Addr, h.Do).Addr
+	l.t.Helper()
+	return l.WayFrom(h, "127.0.0.1")
+}
+
+// WayFrom is the URL of etcd at an address of a host, for others on its links.
+func (l *Lab) WayFrom(h *netns.Host, addr string) string {
+	l.t.Helper()
+	return "http://" + etcdlab.ProxyIn(l.t, l.Etcd.Addr, addr, h.Do).Addr
 }
 
 // A Pod is a namespace with an address in each subnet of a host.
@@ -96,7 +132,12 @@ type Theirs struct {
 // Theirs makes host I with flanneld.
 func (l *Lab) Theirs(i int, args ...string) *Theirs {
 	l.t.Helper()
-	h := l.Host(i)
+	return l.TheirsIn(l.Host(i), i, args...)
+}
+
+// TheirsIn starts flanneld in host I.
+func (l *Lab) TheirsIn(h *netns.Host, i int, args ...string) *Theirs {
+	l.t.Helper()
 	x := &Theirs{Node: Start(l.t, h, l.Way(h), args...), Host: h}
 	x.Pod = l.Pod(h, i, x.Subnets(l.t)...)
 	return x

@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,6 +47,8 @@ type Config struct {
 	// Programs is programs of this machine that the guest is to have, by their path in the
 	// guest: "/bin/p2p". The libraries they need come along.
 	Programs map[string]string
+	// Memory is what the guest has, in MiB; 0 = 256. Files are in half of it at most.
+	Memory int
 }
 
 // A Guest is a machine that runs Linux. Its device eth0 is up, and so is lo; tunl0, sit0 and
@@ -113,7 +117,7 @@ func Boot(t testing.TB, h *netns.Host, c Config) *Guest {
 	console := fmt.Sprintf("vxs-guest-%d-%d", os.Getpid(), n)
 	g.proc = h.Start("qemu-system-x86_64", append([]string{
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
-		"-M", "pc,accel=tcg", "-cpu", "max", "-m", "256",
+		"-M", "pc,accel=tcg", "-cpu", "max", "-m", strconv.Itoa(cmp.Or(c.Memory, 256)),
 		"-kernel", b.kernel, "-initrd", b.initramfs, "-append", "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check", // on a busy machine ticks come late
 		"-serial", "stdio", // of the kernel; the log of a failed test has it
 		"-chardev", "socket,id=console,abstract=on,server=on,wait=off,path=" + console, "-serial", "chardev:console"}, card...)...)
