@@ -42,7 +42,6 @@
 // # What is not built
 //
 // Backends are vxlan, host-gw, udp and ipip; wireguard and the others of flannel are read, and refused by
-// Backend.Supported. ipip is for package routed, and was tried between nodes of ours only. The network is read once,
-// as flanneld does. Subnets from Kubernetes nodes, and a CNI plugin for ports of the switch are not built; a Store is what the
-// former would be.
+// Backend.Supported. ipip is for package routed. The network is read once, as flanneld does. Subnets from Kubernetes
+// nodes are not built; a Store is what they would be.
 package flannel

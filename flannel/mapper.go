@@ -67,6 +67,8 @@ type MapperConfig struct {
 	VNI    frame.VNI // segment of the tunnel; 0 = that of the network
 	Tunnel string    // name of the VTEP, if the segment has several
 	Direct frame.VNI // segment in which nodes on our links are neighbours; 0 = none, and then only the host routes directly
+
+	Links []netip.Prefix // on the node's own links, until SetLinks has others
 }
 
 // A Route is one of the host's kernel.
@@ -135,7 +137,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Mapper{cfg: *cfg, seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
+	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
 		routes: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)

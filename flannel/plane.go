@@ -57,7 +57,7 @@ type PlaneConfig struct {
 	OneMAC     bool       // both families have one MAC, because one device takes what comes for both
 	Previous   Subnet     // that the node had before, if it knows
 
-	Links      []netip.Prefix // on the node's own links, until SetLinks has others
+	Links      []netip.Prefix // on the node's own links, until SetLinks has others; default those that the Shape knows
 	Generation int            // of vxlan, 1 to 3: see MapperConfig; 0 = 3
 	Owner      string         // of the rows; default "flannel"
 	Margin     time.Duration  // by which a lease is renewed before it ends; 0 = 1 h, and at most two thirds of its time to live
@@ -185,7 +185,9 @@ func (p *Plane) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, p.cfg.Shape.Close(true))
 	}
-	m.SetLinks(p.cfg.Links)
+	if p.cfg.Links != nil {
+		m.SetLinks(p.cfg.Links)
+	}
 	p.mu.Lock()
 	p.mapper, p.state.Phase = m, Following
 	p.mu.Unlock()

@@ -453,32 +453,43 @@ func TestPlaneMisses(t *testing.T) {
 	}
 }
 
-// Direct ways change at once with the links of the node.
+// Direct ways are those of the links of the Shape, or of the configuration, and change at once with SetLinks.
 func TestPlaneLinks(t *testing.T) {
 	bubble(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "DirectRouting": true}}`, func(t *testing.T, m *Memory) {
 		m.Put("10.3.200.0-24", record("", 0, vxlan("192.0.2.200", 200)).Value, 0)
-		s := &hostShape{fakeShape: newFakeShape()}
-		p := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Shape = s })
-		p.subnet()
-		for _, links := range [][]netip.Prefix{prefixes("192.0.2.0/24"), nil, prefixes("192.0.2.0/24")} {
-			if err := p.SetLinks(links); err != nil {
-				t.Error(err)
+		near, elsewhere := prefixes("192.0.2.0/24"), prefixes("203.0.113.0/24")
+		for _, c := range []struct{ shape, config []netip.Prefix }{{nil, near}, {near, nil}, {near, elsewhere}, {nil, nil}} {
+			s := &hostShape{newFakeShape(), c.shape}
+			p := run(t, m, "192.0.2.1", func(x *PlaneConfig) { x.Shape, x.Links = s, c.config })
+			p.subnet()
+			want := func(what string, direct bool) {
+				t.Helper()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if len(s.routes) != 1 || s.routes[0].Direct != direct {
+					t.Errorf("%+v, %s: routes %v", c, what, s.routes)
+				}
 			}
-			s.mu.Lock()
-			if len(s.routes) != 1 || s.routes[0].Direct != (links != nil) {
-				t.Errorf("links %v: routes %v", links, s.routes)
+			want("at first", len(c.shape)+len(c.config) == 1)
+			for _, links := range [][]netip.Prefix{near, nil, near} {
+				if err := p.SetLinks(links); err != nil {
+					t.Error(err)
+				}
+				want(fmt.Sprint(links), links != nil)
 			}
-			s.mu.Unlock()
+			p.stop()
 		}
-		p.stop()
 	})
 }
 
 // A hostShape is one whose host routes.
-type hostShape struct{ *fakeShape }
+type hostShape struct {
+	*fakeShape
+	links []netip.Prefix
+}
 
 func (s *hostShape) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
-	return MapperConfig{Host: true}, nil
+	return MapperConfig{Host: true, Links: s.links}, nil
 }
 
 func TestPlaneConfig(t *testing.T) {

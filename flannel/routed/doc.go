@@ -23,6 +23,25 @@
 // a lease; Config.AnyPeer is for nodes whose packets do not come from their PublicIP. Packets to other nodes have TTL 62
 // when they arrive at a pod, as with flanneld: each node takes one.
 //
-// With DirectRouting or host-gw, packets to nodes on the same link leave through a segment with a port on that link and
-// a gateway in the VRF, Config.Direct, which the node's configuration has.
+// The longest packet of a pod that fits the tunnel is Network.MTU. A pod with a larger MTU is told of it by ICMP.
+//
+// # Without a tunnel
+//
+// With backend host-gw, and with DirectRouting, nodes on one link send to each other without a tunnel: the next hop to a subnet is
+// the PublicIP of its node. There the switch must be, not the host's kernel. So the configuration of the node has a segment
+// for it, Config.Direct, with a port of type packet on the link, and a gateway in the VRF that has the PublicIP:
+//
+//	            port       segment Direct: 7
+//	         +---------+  +----------------------+
+//	eth0 ----+-- ARP, -+--+- 192.0.2.11/24       |          VRF: 10.3.2.0/24 via 192.0.2.2 in segment 7, on the link
+//	      |  |  routed |  |  MAC       gateway --+-- VRF         10.3.3.0/24 via MAC at 198.51.100.3, behind a router
+//	      |  +---------+  +----------------------+
+//	      +--- UDP to port 8472: the tunnel, 192.0.2.11 over packet sockets on eth0
+//
+// The tunnel, if the network has one, has Underlay packet and the same device in Config.Tunnel, and Gateway for nodes behind a
+// router. Tunnel and gateway then share the address and its MAC, as package node says. The host itself has other addresses, on
+// eth0 or elsewhere, and reaches the store from those.
+//
+// On the link is what is in the prefixes of that gateway, until Plane.SetLinks says something else: the way to a node changes at
+// once, and no packet is lost.
 package routed

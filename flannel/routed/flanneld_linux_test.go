@@ -9,18 +9,17 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/flannel/routed"
-	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/underlay"
-	"github.com/vxswitch/vxswitch/vtep"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // ours makes a node of ours in host i.
 func ours(t *testing.T, l *flanneldlab.Lab, i int, change func(p *flannel.PlaneConfig, s *routed.Config)) *member {
-	h := l.Host(i)
-	f := &fabric{t, func(x *node.Tunnel) (u vtep.Underlay, err error) {
-		h.Do(func() { u, err = underlay.ListenUDP(x.AddrPort(), &x.UDPConfig) })
-		return u, err
-	}, func() flannel.KV {
+	return inHost(t, l, l.Host(i)).join(i, change)
+}
+
+// inHost is a fabric whose next node is in a host.
+func inHost(t *testing.T, l *flanneldlab.Lab, h *netns.Host) *fabric {
+	return &fabric{t: t, in: h.Do, kv: func() flannel.KV {
 		s, err := etcd.New(&etcd.Config{Endpoints: []string{l.Etcd.URL}})
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +27,6 @@ func ours(t *testing.T, l *flanneldlab.Lab, i int, change func(p *flannel.PlaneC
 		t.Cleanup(func() { s.Close() })
 		return s
 	}}
-	return f.join(i, change)
 }
 
 const nftJSON = `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {"Type": "vxlan"%s}}`

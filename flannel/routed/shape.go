@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
@@ -40,7 +41,10 @@ type Config struct {
 	Pods    frame.VNI // segment of the pods; default 16777214
 	PodsMAC frame.MAC // of the gateway there; default that of the lease, without vxlan a random one
 	IPIP    frame.VNI // segment of the tunnel with backend ipip or udp; default 16777213
-	Direct  frame.VNI // segment in which nodes on our link are neighbours; 0 = none
+
+	// Direct is the segment in which nodes on our link are neighbours, and its gateway in the VRF has our public addresses. It is
+	// needed with backend host-gw and with DirectRouting, and must be there when the plane starts.
+	Direct frame.VNI
 }
 
 // Check returns the errors in the settings as [setting.Errors].
@@ -100,6 +104,10 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if err != nil {
 		return m, err
 	}
+	links, err := s.links(n, own)
+	if err != nil {
+		return m, err
+	}
 	if generation != 3 {
 		s.misses = s.cfg.Node.Switch().Events(frame.EventNeighbourMiss, frame.EventMACMiss)
 	}
@@ -109,7 +117,41 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		}
 		return m, err
 	}
-	return flannel.MapperConfig{VRF: s.cfg.VRF, VNI: vni, Direct: s.cfg.Direct}, nil
+	return flannel.MapperConfig{VRF: s.cfg.VRF, VNI: vni, Direct: s.cfg.Direct, Links: links}, nil
+}
+
+// links returns the prefixes of the gateway in the segment Direct, which nodes on our link send to without the tunnel,
+// whether we send to them like that or not.
+func (s *Shape) links(n *flannel.Network, own *flannel.Own) (list []netip.Prefix, err error) {
+	c, b := &s.cfg, &n.Backend
+	switch {
+	case b.Type != "host-gw" && !b.DirectRouting:
+		return nil, nil
+	case c.Direct == 0:
+		return nil, fmt.Errorf("routed: Config.Direct: 0: a segment is needed with %s: nodes on our link send without a tunnel", how(b))
+	}
+	for _, i := range c.Node.Interfaces() {
+		if i.VNI() == c.Direct && i.VRFName() == c.VRF {
+			list = i.Config().Addresses
+		}
+	}
+	for _, e := range []flannel.End{own.IPv4, own.IPv6} {
+		if e.PublicIP.IsValid() && !slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == e.PublicIP }) {
+			return nil, fmt.Errorf("routed: Config.Direct: segment %d: a gateway in the VRF %q with the address %v is needed with %s: nodes on our link send to it", c.Direct, c.VRF, e.PublicIP, how(b))
+		}
+	}
+	for i := range list {
+		list[i] = list[i].Masked()
+	}
+	return list, nil
+}
+
+// how is what makes nodes send without a tunnel.
+func how(b *flannel.Backend) string {
+	if b.Type == "host-gw" {
+		return "backend host-gw"
+	}
+	return "DirectRouting"
 }
 
 // parts returns what a node needs for a lease, and the segment of the tunnel, 0 without one.

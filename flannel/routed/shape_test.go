@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/routed"
@@ -22,13 +20,13 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // A fabric is a network of nodes, and a store of leases.
 type fabric struct {
 	t      *testing.T
-	listen func(x *node.Tunnel) (vtep.Underlay, error)
+	listen func(x *node.Tunnel) (vtep.Underlay, error) // nil = sockets
 	kv     func() flannel.KV
+	in     func(f func()) // runs what opens sockets
+	config *node.Config   // of a node that joins, beside the segment of the pods; nil = none
 }
 
 // A member is a node of the flannel network, with one pod.
@@ -45,12 +43,12 @@ type member struct {
 func newFabric(t *testing.T, kv func() flannel.KV) *fabric {
 	wire := memory.NewNetwork(nil)
 	t.Cleanup(func() { wire.Close() })
-	return &fabric{t, func(x *node.Tunnel) (vtep.Underlay, error) {
+	return &fabric{t: t, listen: func(x *node.Tunnel) (vtep.Underlay, error) {
 		if x.Type == encap.TypeIPIP {
 			return wire.ListenIP(x.Local, nil)
 		}
 		return wire.Listen(x.AddrPort(), nil)
-	}, kv}
+	}, kv: kv, in: func(f func()) { f() }}
 }
 
 // join starts node i, and adds a pod as soon as there is a subnet.
@@ -66,6 +64,11 @@ func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Confi
 	ctx, cancel := context.WithCancel(context.Background())
 	running.Go(func() { n.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait(); n.Close() })
+	if f.config != nil {
+		if f.in(func() { err = n.Apply(f.config) }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	pods, err := n.Segment(routed.DefaultPods, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +107,7 @@ func (m *member) start(f *fabric, i int, change func(p *flannel.PlaneConfig, s *
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { m.ended <- m.Run(ctx) }()
+	go f.in(func() { m.ended <- m.Run(ctx) })
 	m.stop = sync.OnceValue(func() error { cancel(); return <-m.ended })
 	t.Cleanup(func() { m.stop() })
 	select {
@@ -272,13 +275,30 @@ func TestOutageAndRestart(t *testing.T) {
 
 // What stands in the way of a network in the node is an error of Run, and leaves the node as it was.
 func TestConflicts(t *testing.T) {
+	onLink := func(vrf string, addrs ...string) *node.Config {
+		g := &node.SegmentGateway{VRF: vrf, Gateway: node.Gateway{MAC: podsMAC(7)}}
+		for _, a := range addrs {
+			g.Addresses = append(g.Addresses, netip.MustParsePrefix(a))
+		}
+		return &node.Config{Segments: []node.Segment{{VNI: 7, Gateway: g}}, VRFs: []node.VRF{{Name: vrf}}}
+	}
+	const (
+		directJSON = `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "DirectRouting": true}}`
+		hostGW     = `{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`
+		noAddress  = `Config.Direct: segment 7: a gateway in the VRF "flannel" with the address 192.0.2.1 is needed with `
+	)
 	for want, c := range map[string]struct {
 		network string
 		config  *node.Config
+		direct  frame.VNI
 	}{
-		"segment 1: is another owner's":                                  {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}},
-		"routed: VNI 16777214 of the network is that of another segment": {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}},
-		"Direct: 0: it is needed with backend host-gw":                   {`{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`, &node.Config{}},
+		"segment 1: is another owner's":                                                                       {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}, 0},
+		"routed: VNI 16777214 of the network is that of another segment":                                      {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}, 0},
+		"Config.Direct: 0: a segment is needed with backend host-gw: nodes on our link send without a tunnel": {hostGW, &node.Config{}, 0},
+		"Config.Direct: 0: a segment is needed with DirectRouting":                                            {directJSON, &node.Config{}, 0},
+		noAddress + "backend host-gw: nodes on our link send to it":                                           {hostGW, &node.Config{}, 7},
+		noAddress + "DirectRouting":                                                                           {directJSON, onLink("flannel", "192.0.2.9/24"), 7},
+		noAddress + "DirectRouting:":                                                                          {directJSON, onLink("other", "192.0.2.1/24"), 7},
 	} {
 		n, err := node.New(nil)
 		if err != nil {
@@ -287,7 +307,7 @@ func TestConflicts(t *testing.T) {
 		if err := n.Apply(c.config); err != nil {
 			t.Fatal(err)
 		}
-		shape, err := routed.New(&routed.Config{Node: n})
+		shape, err := routed.New(&routed.Config{Node: n, Direct: c.direct})
 		if err != nil {
 			t.Fatal(err)
 		}
