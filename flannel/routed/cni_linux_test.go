@@ -1,0 +1,180 @@
+package routed_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// hostLocal is the IPAM plugin. It is built when it is first needed, and kept in the user's cache.
+const hostLocal = "github.com/containernetworking/plugins/plugins/ipam/host-local@v1.10.0"
+
+var plugins = sync.OnceValues(func() (dir string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(cache, "vxswitch", "cni-v1.10.0")
+	if _, err := os.Stat(filepath.Join(dir, "host-local")); err == nil {
+		return dir, nil
+	}
+	c := exec.Command("go", "install", hostLocal)
+	c.Dir = os.TempDir()
+	c.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-trimpath", "GOWORK=off")
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", c, err, out)
+	}
+	return dir, nil
+})
+
+// An apiShape makes the vxswitchd behind a socket what a Shape of package routed makes a node. It is for backend vxlan.
+type apiShape struct {
+	*api.Client
+	rows map[control.Row]bool
+}
+
+const podsVNI = 100
+
+func (s *apiShape) Open(n *flannel.Network, own *flannel.Own, generation int) (m flannel.MapperConfig, err error) {
+	b, base := &n.Backend, own.Subnet.IPv4.Addr()
+	gate := netip.PrefixFrom(base.Next(), own.Subnet.IPv4.Bits())
+	for _, x := range []struct{ list, name, text string }{
+		{"vrfs", "flannel", `{"name": "flannel"}`},
+		{"tunnels", "flannel", fmt.Sprintf(`{"name": "flannel", "local": "%v", "port": %d, "peers": "listed-per-vni"}`, own.IPv4.PublicIP, b.Port)},
+		{"segments", b.VNI.String(), fmt.Sprintf(`{"vni": %d, "tunnel": "flannel", "noLearning": true, "noFlood": ["broadcast", "multicast", "unknown"],
+			"gateway": {"vrf": "flannel", "mac": "%v", "addresses": ["%v/32"], "noAsk": true}}`, b.VNI, own.IPv4.MAC, base)},
+		{"segments", fmt.Sprint(podsVNI), fmt.Sprintf(`{"vni": %d, "gateway": {"vrf": "flannel", "mac": "%v", "addresses": ["%v"]}}`, podsVNI, own.IPv4.MAC, gate)},
+	} {
+		if _, err := s.SetPart(context.Background(), api.Part{List: x.list, Name: x.name}, []byte(x.text), nil); err != nil {
+			return m, err
+		}
+	}
+	return flannel.MapperConfig{VRF: "flannel"}, nil
+}
+
+func (s *apiShape) Program(_ string, u control.Update) error {
+	del := u.Del
+	if u.Snapshot {
+		for r := range s.rows {
+			if !slices.Contains(u.Add, r) {
+				del = append(del, r)
+			}
+		}
+	}
+	change := func(op string, r control.Row) error {
+		p := r.(control.Prefix)
+		return s.ChangeRoute(context.Background(), api.RouteChange{Op: op, VRF: p.VRF, Prefix: p.Prefix.String(),
+			VNI: &p.Via.VNI, MAC: p.Via.MAC.String(), Dst: p.Via.VTEP.Addr().String()})
+	}
+	for _, r := range del {
+		if err := change(api.Del, r); err != nil {
+			return err
+		}
+		delete(s.rows, r)
+	}
+	for _, r := range u.Add {
+		if s.rows[r] {
+			continue
+		}
+		if err := change(api.Add, r); err != nil {
+			return err
+		}
+		s.rows[r] = true
+	}
+	return nil
+}
+
+func (s *apiShape) Routes([]flannel.Route) error { return nil }
+func (s *apiShape) Misses() flannel.Misses       { return nil }
+func (s *apiShape) Close(bool) error             { return nil }
+
+// A vxswitchd, whose leases a plane keeps over its control socket, beside a real flanneld: pods that vxswitch-cni has
+// attached reach pods and nodes of flanneld, and are reached.
+func TestPlugin(t *testing.T) {
+	l := flanneldlab.New(t, fmt.Sprintf(nftJSON, ""))
+	ipam, err := plugins()
+	netns.Require(t, err)
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", dir, "./vxswitchd", "./vxswitch-cni").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b, h := l.Theirs(2), l.Host(11)
+	short, err := os.MkdirTemp("", "routed") // the paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	socket, file := filepath.Join(short, "s"), filepath.Join(dir, "node.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"control": {"socket": %q}}`, socket), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.Start(filepath.Join(dir, "vxswitchd"), "-config", file).Want("ready ")
+
+	plane, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: inHost(t, l, h).kv()}, PublicIP: netip.MustParseAddr("192.0.2.11"),
+		Shape: &apiShape{Client: api.NewClient(socket), rows: map[control.Row]bool{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- plane.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	select {
+	case <-plane.Ready():
+	case err := <-ended:
+		ended <- err
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("not ready")
+	}
+	own := plane.Status().Own.Subnet.IPv4
+
+	for _, kind := range []string{"veth", "tap"} {
+		t.Run(kind, func(t *testing.T) {
+			pod := &flanneldlab.Pod{Host: l.Net.Host(kind)}
+			conf := filepath.Join(dir, kind)
+			text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "flannel", "type": "vxswitch-cni", "vni": %d, "port": %q, "mtu": 1450, "socket": %q,
+				"ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "%v"}]], "routes": [{"dst": "0.0.0.0/0"}]}}`, podsVNI, kind, socket, dir+"/ipam", own)
+			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cni := func(command string) string {
+				t.Helper()
+				return h.Run("env", "CNI_COMMAND="+command, "CNI_CONTAINERID="+kind, "CNI_IFNAME=eth0", "CNI_NETNS="+netns.Folder+"/"+pod.NS, "CNI_PATH="+dir+":"+ipam,
+					"sh", "-c", filepath.Join(dir, "vxswitch-cni")+" <"+conf)
+			}
+			var result struct {
+				IPs []struct{ Address netip.Prefix }
+			}
+			if out := cni("ADD"); json.Unmarshal([]byte(out), &result) != nil || len(result.IPs) != 1 {
+				t.Fatalf("%s", out)
+			}
+			if pod.IPv4 = result.IPs[0].Address.Addr(); !own.Contains(pod.IPv4) {
+				t.Fatalf("%v is not in %v", pod.IPv4, own)
+			}
+			wantWay(t, pod, b.Pod, 62)
+			wantStream(t, pod, b.Pod)
+			b.Host.Ping(pod.IPv4.String(), 1)
+			pod.Ping(b.Subnets(t)[0].Addr().String(), 1) // that of flannel.1
+			cni("DEL")
+			if out := pod.IP("-o", "link"); strings.Contains(out, "eth0") {
+				t.Errorf("left: %s", out)
+			}
+		})
+	}
+}
