@@ -192,3 +192,32 @@ func TestMigration(t *testing.T) {
 	}
 	reach(t, b.Pod.Host, x.Pod.IPv4.String())
 }
+
+// While etcd is stopped, pods are reached; once it is back, a node that comes is followed, and one that has gone is forgotten,
+// although etcd forgets the changes between.
+func TestOutage(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	b, c := l.Theirs(2), l.Theirs(3)
+	p := start(t, l, 11)
+	_, subnet := p.read(t)
+	pod := l.Pod(p.host, 11, subnet.IPv4)
+	for _, x := range []*flanneldlab.Theirs{b, c} {
+		reach(t, pod.Host, x.Pod.IPv4.String())
+	}
+	l.Etcd.Stop()
+	pod.Ping(b.Pod.IPv4.String(), 3)
+	b.Pod.Ping(pod.IPv4.String(), 3)
+
+	p.Signal(syscall.SIGSTOP) // it does not hear of what comes now
+	l.Etcd.Start()
+	l.Etcd.Ctl(t, "del", flanneldlab.Prefix+"/subnets/"+flannel.Subnet{IPv4: c.Subnets(t)[0]}.Key())
+	d := l.Theirs(4)
+	l.Etcd.Compact(t)
+	p.Signal(syscall.SIGCONT)
+	reach(t, pod.Host, d.Pod.IPv4.String())
+	reach(t, d.Pod.Host, pod.IPv4.String())
+	if got := p.host.Run("ip", "route", "show", "proto", "118"); strings.Contains(got, c.Subnets(t)[0].String()) || !strings.Contains(got, b.Subnets(t)[0].String()) {
+		t.Errorf("routes %s", got)
+	}
+	pod.Ping(b.Pod.IPv4.String(), 1)
+}
