@@ -130,6 +130,20 @@ func TestProgramFails(t *testing.T) {
 	if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("%v", err)
 	}
+
+	p.start(t) // and one that was suspended while another took its lease leaves that alone
+	_, subnet = p.read(t)
+	p.Signal(syscall.SIGSTOP)
+	key, others := flanneldlab.Prefix+"/subnets/"+subnet.Key(), `{"PublicIP":"192.0.2.77","BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"02:00:00:00:00:77"}}`
+	l.Etcd.Ctl(t, "put", key, others)
+	p.Signal(syscall.SIGCONT)
+	p.Want("somebody else has written")
+	if err := p.Wait(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("%v", err)
+	}
+	if got := strings.TrimSpace(l.Etcd.Ctl(t, "get", "--print-value-only", key)); got != others {
+		t.Errorf("the key is now %s", got)
+	}
 	var out, errs strings.Builder
 	for args, want := range map[string]struct {
 		status int

@@ -42,6 +42,8 @@
 // router. Tunnel and gateway then share the address and its MAC, as package node says. The host itself has other addresses, on
 // eth0 or elsewhere, and reaches the store from those.
 //
+// Whoever is on the link reaches pods, as with flanneld, unless a policy of the segment says otherwise.
+//
 // On the link is what is in the prefixes of that gateway, until Plane.SetLinks says something else: the way to a node changes at
 // once, and no packet is lost.
 package routed

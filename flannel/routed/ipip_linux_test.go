@@ -47,11 +47,12 @@ func TestFlanneldIPIP(t *testing.T) {
 		},
 	})
 	var subnet flannel.Subnet
-	until(t, "the subnet file of flanneld", func() bool {
-		text, _ := g.Try("cat /tmp/subnet.env || cat /tmp/flanneld")
-		subnet = flannel.PreviousSubnet([]byte(text))
-		return subnet.IsValid()
-	})
+	for end := time.Now().Add(qemu.BootTimeout); !subnet.IsValid(); {
+		text, _ := g.Try("sleep 0.2; cat /tmp/subnet.env || cat /tmp/flanneld")
+		if subnet = flannel.PreviousSubnet([]byte(text)); time.Now().After(end) {
+			t.Fatalf("no subnet file of flanneld:\n%s", text)
+		}
+	}
 	there := subnet.IPv4.Addr().Next().Next()
 	g.Run(fmt.Sprintf("ip addr add %v/32 dev lo", there)) // a pod without a namespace
 
