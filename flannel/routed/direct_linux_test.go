@@ -14,16 +14,19 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 )
 
-// onLink makes a node of ours in host 11, as Example_direct says: no kernel has its addresses or routes.
-func onLink(t *testing.T, l *flanneldlab.Lab) (*member, *netns.Host) {
+// onLink makes a node of ours in host i, as Example_direct says: no kernel has its addresses or routes.
+func onLink(t *testing.T, l *flanneldlab.Lab, i, generation int) (*member, *netns.Host) {
 	t.Helper()
-	h := l.Bare(11)
+	h := l.Bare(i)
 	f := inHost(t, l, h)
 	var err error
-	if f.config, err = node.Parse([]byte(linkJSON)); err != nil {
+	text := strings.NewReplacer("192.0.2.11", fmt.Sprint("192.0.2.", i), "2001:db8::11", fmt.Sprint("2001:db8::", i), "07:0b", fmt.Sprintf("07:%02x", i)).Replace(linkJSON)
+	if f.config, err = node.Parse([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	return f.join(11, func(_ *flannel.PlaneConfig, s *routed.Config) { s.Direct, s.Tunnel = 7, linkTunnel }), h
+	return f.join(i, func(p *flannel.PlaneConfig, s *routed.Config) {
+		p.Generation, s.Direct, s.Tunnel = generation, 7, linkTunnel
+	}), h
 }
 
 // kernelPod adds a pod that is a namespace, behind a TAP, with the third address of each subnet of the node.
@@ -98,11 +101,11 @@ const (
 )
 
 // With DirectRouting, packets to and from a flanneld on the link are in no tunnel, those of one behind a router are, and both
-// kinds come to one address. When the links change, so does the way at once, and no packet is lost.
+// kinds come to one address, in each of our generations. When the links change, so does the way at once, and no packet is lost.
 func TestFlanneldDirectRouting(t *testing.T) {
 	l := flanneldlab.New(t, fmt.Sprintf(dualJSON, "vxlan", `, "DirectRouting": true`))
 	near, far := l.Theirs(2), l.TheirsIn(l.Far(3), 3)
-	a, h := onLink(t, l)
+	a, h := onLink(t, l, 11, 3)
 	pod := a.kernelPod(l, "pod")
 	if s := a.Status(); s.Leases != 2 || len(s.Refused) != 0 || len(waiting(a.node)) != 0 {
 		t.Errorf("%+v, waiting %v", s, waiting(a.node))
@@ -159,13 +162,24 @@ func TestFlanneldDirectRouting(t *testing.T) {
 		t.Errorf("%d of %d pings answered while the links change back", answered, sent)
 	}
 	wantCounts("with links again", 0, 8, 8)
+
+	for g, i := range map[int]int{2: 12, 1: 13} {
+		x, _ := onLink(t, l, i, g)
+		other := x.kernelPod(l, fmt.Sprint("host", i))
+		for _, p := range []*flanneldlab.Pod{near.Pod, far.Pod, pod} {
+			for _, to := range addresses(p) {
+				reach(t, other.Host, to)
+			}
+			wantWay(t, other, p, 62)
+		}
+	}
 }
 
 // With host-gw there is no tunnel: routes lead to flannelds on the link and back, in both families.
 func TestFlanneldHostGateway(t *testing.T) {
 	l := flanneldlab.New(t, fmt.Sprintf(dualJSON, "host-gw", ""))
 	b, c := l.Theirs(2), l.Theirs(3)
-	a, h := onLink(t, l)
+	a, h := onLink(t, l, 11, 3)
 	pod := a.kernelPod(l, "pod")
 	if got := len(a.node.Tunnels()); got != 0 {
 		t.Errorf("%d tunnels", got)
