@@ -38,9 +38,9 @@
 //	      |  +---------+  +----------------------+
 //	      +--- UDP to port 8472: the tunnel, 192.0.2.11 over packet sockets on eth0
 //
-// The tunnel, if the network has one, has Underlay packet and the same device in Config.Tunnel, and Gateway for nodes behind a
-// router. Tunnel and gateway then share the address and its MAC, as package node says. The host itself has other addresses, on
-// eth0 or elsewhere, and reaches the store from those.
+// The tunnel, if the network has one, is then over packet sockets on the same device. It shares the address and its MAC with the
+// gateway, as package node says, and needs a router in Config.Tunnel for nodes that are not on the link: its Gateway. The host itself
+// has other addresses, on eth0 or elsewhere, and reaches the store from those.
 //
 // Whoever is on the link reaches pods, as with flanneld, unless a policy of the segment says otherwise.
 //

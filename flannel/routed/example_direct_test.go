@@ -9,7 +9,6 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/routed"
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/underlay"
 )
 
 // linkJSON is the configuration of a node on the link eth0, where it has addresses that the host does not have.
@@ -23,12 +22,10 @@ const linkJSON = `{
   "vrfs": [{"name": "flannel"}]
 }`
 
-// linkTunnel has the same addresses, and the routers to nodes that are not on the link.
+// linkTunnel has the routers to nodes that are not on the link.
 var linkTunnel = node.Tunnel{
-	Underlay:  node.UnderlayPacket,
-	UDPConfig: underlay.UDPConfig{Device: "eth0"},
-	Gateway:   netip.MustParseAddr("192.0.2.254"),
-	Gateway6:  netip.MustParseAddr("2001:db8::fe"),
+	Gateway:  netip.MustParseAddr("192.0.2.254"),
+	Gateway6: netip.MustParseAddr("2001:db8::fe"),
 }
 
 // A node of a network with DirectRouting, or backend host-gw, at 192.0.2.11. It needs root.

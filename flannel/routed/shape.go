@@ -34,7 +34,8 @@ type Config struct {
 	VRF   string // default "flannel"
 
 	// Tunnel has settings of the tunnel that the network does not have, such as those of sockets. Its Name is "flannel" by
-	// default, its Local and Local6 are the public addresses.
+	// default, its Local and Local6 are the public addresses. If those are the addresses of the gateway in the segment
+	// Direct, it is over packet sockets on the device of that.
 	Tunnel  node.Tunnel
 	AnyPeer bool // accept packets from anybody, as flanneld does
 
@@ -122,7 +123,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 
 // links returns the prefixes of the gateway in the segment Direct, which nodes on our link send to without the tunnel,
 // whether we send to them like that or not.
-func (s *Shape) links(n *flannel.Network, own *flannel.Own) (list []netip.Prefix, err error) {
+func (s *Shape) links(n *flannel.Network, own *flannel.Own) ([]netip.Prefix, error) {
 	c, b := &s.cfg, &n.Backend
 	switch {
 	case b.Type != "host-gw" && !b.DirectRouting:
@@ -130,13 +131,9 @@ func (s *Shape) links(n *flannel.Network, own *flannel.Own) (list []netip.Prefix
 	case c.Direct == 0:
 		return nil, fmt.Errorf("routed: Config.Direct: 0: a segment is needed with %s: nodes on our link send without a tunnel", how(b))
 	}
-	for _, i := range c.Node.Interfaces() {
-		if i.VNI() == c.Direct && i.VRFName() == c.VRF {
-			list = i.Config().Addresses
-		}
-	}
+	list := c.addresses()
 	for _, e := range []flannel.End{own.IPv4, own.IPv6} {
-		if e.PublicIP.IsValid() && !slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == e.PublicIP }) {
+		if e.PublicIP.IsValid() && !has(list, e.PublicIP) {
 			return nil, fmt.Errorf("routed: Config.Direct: segment %d: a gateway in the VRF %q with the address %v is needed with %s: nodes on our link send to it", c.Direct, c.VRF, e.PublicIP, how(b))
 		}
 	}
@@ -144,6 +141,33 @@ func (s *Shape) links(n *flannel.Network, own *flannel.Own) (list []netip.Prefix
 		list[i] = list[i].Masked()
 	}
 	return list, nil
+}
+
+// addresses returns those of the gateway in the segment Direct, nil without one.
+func (c *Config) addresses() (list []netip.Prefix) {
+	for _, i := range c.Node.Interfaces() {
+		if c.Direct != 0 && i.VNI() == c.Direct && i.VRFName() == c.VRF {
+			list = i.Config().Addresses
+		}
+	}
+	return list
+}
+
+func has(list []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == a })
+}
+
+// link returns the device of the packet port in the segment Direct, "" without one.
+func (c *Config) link() string {
+	cfg := c.Node.Config()
+	for _, g := range cfg.Segments {
+		for _, m := range g.Members {
+			if g.VNI == c.Direct && m.VLAN == 0 && slices.ContainsFunc(cfg.Ports, func(p node.Port) bool { return p.Name == m.Port && p.Type == node.PortPacket }) {
+				return m.Port
+			}
+		}
+	}
+	return ""
 }
 
 // how is what makes nodes send without a tunnel.
@@ -185,6 +209,9 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	t := c.Tunnel
 	if !t.Local.IsValid() {
 		t.Local, t.Local6 = own.Underlay()
+	}
+	if dev := c.link(); dev != "" && t.Underlay == node.UnderlayUDP && t.Device == "" && has(c.addresses(), t.Local) {
+		t.Underlay, t.Device = node.UnderlayPacket, dev // they share the address
 	}
 	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
 		t.Peers = vtep.AnyPeer
