@@ -103,30 +103,87 @@ func (s *apiShape) Routes([]flannel.Route) error { return nil }
 func (s *apiShape) Misses() flannel.Misses       { return nil }
 func (s *apiShape) Close(bool) error             { return nil }
 
-// A vxswitchd, whose leases a plane keeps over its control socket, beside a real flanneld: pods that vxswitch-cni has
-// attached reach pods and nodes of flanneld, and are reached.
-func TestPlugin(t *testing.T) {
-	l := flanneldlab.New(t, fmt.Sprintf(nftJSON, ""))
+// A switchd is a vxswitchd in host 11, beside a flanneld.
+type switchd struct {
+	*netns.Proc
+	l            *flanneldlab.Lab
+	host         *netns.Host
+	b            *flanneldlab.Theirs
+	bin, ipam    string // folders of programs
+	file, socket string
+}
+
+// newSwitchd starts a vxswitchd with a file, in which SOCKET is the path of its own.
+func newSwitchd(t *testing.T, l *flanneldlab.Lab, config string) *switchd {
+	t.Helper()
 	ipam, err := plugins()
 	netns.Require(t, err)
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", dir, "./vxswitchd", "./vxswitch-cni").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	b, h := l.Theirs(2), l.Host(11)
 	short, err := os.MkdirTemp("", "routed") // the paths of sockets are short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
-	socket, file := filepath.Join(short, "s"), filepath.Join(dir, "node.json")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `{"control": {"socket": %q}}`, socket), 0o644); err != nil {
+	s := &switchd{l: l, host: l.Host(11), b: l.Theirs(2), bin: dir, ipam: ipam, file: filepath.Join(dir, "node.json"), socket: filepath.Join(short, "s")}
+	if err := os.WriteFile(s.file, []byte(strings.Replace(config, "SOCKET", s.socket, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h.Start(filepath.Join(dir, "vxswitchd"), "-config", file).Want("ready ")
+	s.start()
+	return s
+}
 
-	plane, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: inHost(t, l, h).kv()}, PublicIP: netip.MustParseAddr("192.0.2.11"),
-		Shape: &apiShape{Client: api.NewClient(socket), rows: map[control.Row]bool{}}})
+func (s *switchd) start() {
+	s.Proc = s.host.Start(filepath.Join(s.bin, "vxswitchd"), "-config", s.file)
+	s.Want("ready ")
+}
+
+// wantPods attaches a pod of each kind to the segment podsVNI, and fails the test unless it reaches those of flanneld, and is reached.
+func (s *switchd) wantPods(t *testing.T, own netip.Prefix) {
+	for _, kind := range []string{"veth", "tap"} {
+		t.Run(kind, func(t *testing.T) {
+			pod := &flanneldlab.Pod{Host: s.l.Net.Host(kind)}
+			conf := filepath.Join(s.bin, kind+".conf")
+			text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "flannel", "type": "vxswitch-cni", "vni": %d, "port": %q, "mtu": 1450, "socket": %q,
+				"ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "%v"}]], "routes": [{"dst": "0.0.0.0/0"}]}}`, podsVNI, kind, s.socket, s.bin+"/addresses", own)
+			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cni := func(command string) string {
+				t.Helper()
+				return s.host.Run("env", "CNI_COMMAND="+command, "CNI_CONTAINERID="+kind, "CNI_IFNAME=eth0", "CNI_NETNS="+netns.Folder+"/"+pod.NS, "CNI_PATH="+s.bin+":"+s.ipam,
+					"sh", "-c", filepath.Join(s.bin, "vxswitch-cni")+" <"+conf)
+			}
+			var result struct {
+				IPs []struct{ Address netip.Prefix }
+			}
+			if out := cni("ADD"); json.Unmarshal([]byte(out), &result) != nil || len(result.IPs) != 1 {
+				t.Fatalf("%s", out)
+			}
+			if pod.IPv4 = result.IPs[0].Address.Addr(); !own.Contains(pod.IPv4) {
+				t.Fatalf("%v is not in %v", pod.IPv4, own)
+			}
+			wantWay(t, pod, s.b.Pod, 62)
+			wantStream(t, pod, s.b.Pod)
+			s.b.Host.Ping(pod.IPv4.String(), 1)
+			pod.Ping(s.b.Subnets(t)[0].Addr().String(), 1) // that of flannel.1
+			cni("DEL")
+			if out := pod.IP("-o", "link"); strings.Contains(out, "eth0") {
+				t.Errorf("left: %s", out)
+			}
+		})
+	}
+}
+
+// A vxswitchd, whose lease a plane keeps over its control socket, beside a real flanneld: pods that vxswitch-cni has
+// attached reach pods and nodes of flanneld, and are reached.
+func TestPlugin(t *testing.T) {
+	l := flanneldlab.New(t, fmt.Sprintf(nftJSON, ""))
+	s := newSwitchd(t, l, `{"control": {"socket": "SOCKET"}}`)
+	plane, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: inHost(t, l, s.host).kv()}, PublicIP: netip.MustParseAddr("192.0.2.11"),
+		Shape: &apiShape{Client: api.NewClient(s.socket), rows: map[control.Row]bool{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,39 +199,5 @@ func TestPlugin(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("not ready")
 	}
-	own := plane.Status().Own.Subnet.IPv4
-
-	for _, kind := range []string{"veth", "tap"} {
-		t.Run(kind, func(t *testing.T) {
-			pod := &flanneldlab.Pod{Host: l.Net.Host(kind)}
-			conf := filepath.Join(dir, kind)
-			text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "flannel", "type": "vxswitch-cni", "vni": %d, "port": %q, "mtu": 1450, "socket": %q,
-				"ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "%v"}]], "routes": [{"dst": "0.0.0.0/0"}]}}`, podsVNI, kind, socket, dir+"/ipam", own)
-			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			cni := func(command string) string {
-				t.Helper()
-				return h.Run("env", "CNI_COMMAND="+command, "CNI_CONTAINERID="+kind, "CNI_IFNAME=eth0", "CNI_NETNS="+netns.Folder+"/"+pod.NS, "CNI_PATH="+dir+":"+ipam,
-					"sh", "-c", filepath.Join(dir, "vxswitch-cni")+" <"+conf)
-			}
-			var result struct {
-				IPs []struct{ Address netip.Prefix }
-			}
-			if out := cni("ADD"); json.Unmarshal([]byte(out), &result) != nil || len(result.IPs) != 1 {
-				t.Fatalf("%s", out)
-			}
-			if pod.IPv4 = result.IPs[0].Address.Addr(); !own.Contains(pod.IPv4) {
-				t.Fatalf("%v is not in %v", pod.IPv4, own)
-			}
-			wantWay(t, pod, b.Pod, 62)
-			wantStream(t, pod, b.Pod)
-			b.Host.Ping(pod.IPv4.String(), 1)
-			pod.Ping(b.Subnets(t)[0].Addr().String(), 1) // that of flannel.1
-			cni("DEL")
-			if out := pod.IP("-o", "link"); strings.Contains(out, "eth0") {
-				t.Errorf("left: %s", out)
-			}
-		})
-	}
+	s.wantPods(t, plane.Status().Own.Subnet.IPv4)
 }
