@@ -14,7 +14,8 @@
 // In the node, the host is a port of type TUN in a segment with a gateway without a MAC, and its addresses are routes
 // into that segment: see the Example. Config.MTU is what fits the tunnels, which the segment of the TUN does not know.
 // [Follow] sets a route of the kernel for each prefix that the VRF has a route for, blackholes among them. Without a
-// Plane, or with routes of another shape such as flannel's "via 10.244.2.0 onlink" over a TAP, call [Host.SetRoutes].
+// Plane, or with routes of another shape such as flannel's "via 10.244.2.0 onlink" over a TAP, call [Host.SetRoutes], or
+// [Host.UpdateRoutes] with what has changed. Routes and next hops go to the kernel many in a system call.
 //
 // # What is ours
 //

@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -82,20 +84,55 @@ func (h *Host) SetRoutes(routes ...Route) error {
 	}
 	want, errs := h.cfg.plan(routes)
 	h.mu.Lock()
-	first := !h.managed
-	h.managed, h.want = true, want
+	h.want = want
 	clear(h.waiting)
+	h.mu.Unlock()
+	return h.carryOut(nil, errs)
+}
+
+// UpdateRoutes is SetRoutes for a difference, and takes the time of that: routes of add come, or replace those with the same
+// prefix, metric and table; routes of del go, but not what has replaced them. The error is that of these routes.
+func (h *Host) UpdateRoutes(add, del []Route) error {
+	h.op.Lock()
+	defer h.op.Unlock()
+	if h.closed() {
+		return fmt.Errorf("hostnet: %s: %w", h.cfg.Device, net.ErrClosed)
+	}
+	come, errs := h.cfg.plan(add)
+	gone, _ := h.cfg.plan(del)
+	keys := []key{}
+	h.mu.Lock()
+	for k, r := range gone {
+		if _, again := come[k]; !again && h.want[k] == r {
+			delete(h.want, k)
+			delete(h.waiting, k)
+			keys = append(keys, k)
+		}
+	}
+	for k, r := range come {
+		h.want[k] = r
+		keys = append(keys, k)
+	}
+	h.mu.Unlock()
+	return h.carryOut(keys, errs)
+}
+
+// carryOut has the kernel follow want, of some keys or, with nil, of all, and returns what was wrong and what waits of them.
+func (h *Host) carryOut(keys []key, errs RouteErrors) error {
+	h.mu.Lock()
+	first := !h.managed
+	h.managed = true
 	h.mu.Unlock()
 	var rep Repair
 	if first || h.index == 0 {
 		rep = h.pass()
-	} else if h.apply(nil); h.lostDevice() {
+	} else if h.apply(keys, nil); h.lostDevice() {
 		rep = h.pass()
 	}
 	if h.index == 0 {
 		return rep.Err // the reason of all routes
 	}
-	errs = append(errs, h.errors()...)
+	errs = append(errs, h.errors(keys)...)
 	if rep.Err != nil || len(errs) > 0 {
 		h.soon()
 	}
@@ -105,60 +142,97 @@ func (h *Host) SetRoutes(routes ...Route) error {
 	return errors.Join(rep.Err, errs)
 }
 
-// apply makes the difference between set and want, and returns what it added.
-func (h *Host) apply(strange []strangeRoute) (added []Route, removed int) {
+// difference returns what is to be added and deleted so that set becomes want, of some keys or, with nil, of all.
+func (h *Host) difference(keys []key) (adds, dels []Route) {
 	h.mu.Lock()
-	var adds, dels []Route
-	for k, r := range h.want {
-		if has, ok := h.set[k]; !ok || has != r {
-			adds = append(adds, r)
+	defer h.mu.Unlock()
+	if keys == nil {
+		for k := range h.want {
+			keys = append(keys, k)
+		}
+		for k := range h.set {
+			if _, ok := h.want[k]; !ok {
+				keys = append(keys, k)
+			}
 		}
 	}
-	for k, r := range h.set {
-		if _, ok := h.want[k]; !ok {
-			dels = append(dels, r)
+	for _, k := range keys {
+		want, wanted := h.want[k]
+		has, ok := h.set[k]
+		switch {
+		case wanted && (!ok || has != want):
+			adds = append(adds, want)
+		case !wanted && ok:
+			dels = append(dels, has)
 		}
 	}
-	h.mu.Unlock()
 	order(adds)
 	order(dels)
+	return adds, dels
+}
+
+// apply makes the difference between set and want, of some keys or, with nil, of all, and returns what it added.
+func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed int) {
+	adds, dels := h.difference(keys)
+	was := make([]Route, len(adds)) // with the same key, zero = none
+	h.mu.Lock()
+	for i, r := range adds {
+		was[i] = h.set[r.key()]
+		h.set[r.key()] = r // first, since events are compared with it
+	}
+	h.mu.Unlock()
+	errs := make([]error, len(adds))
 	var found conflicts
 	var old []Route // whose next hops may be needed no longer
-	for _, r := range adds {
-		k := r.key()
-		h.mu.Lock()
-		was, has := h.set[k]
-		h.set[k] = r // first, since events are compared with it
-		h.mu.Unlock()
-		err := h.setMAC(r)
-		switch {
-		case err != nil || has && was.bare() == r.bare():
-		case has:
-			err = h.change(h.message(was), r, &found)
-			old = append(old, was)
-		default:
-			err = h.add(r, &found)
-		}
-		h.mu.Lock()
-		if delete(h.waiting, k); err != nil {
-			delete(h.set, k)
-			if has {
-				h.set[k] = was
+	var requests []*nl.NetlinkRequest
+	var of []int // of adds, a number for each
+	ask := func(i int, q *nl.NetlinkRequest) { requests, of = append(requests, q), append(of, i) }
+	flush := func() {
+		for k, err := range h.send(requests) {
+			i := of[k]
+			if requests[k].Type == unix.RTM_NEWROUTE {
+				err = h.added(adds[i], err, &found)
+			} else {
+				err = h.explain(adds[i], err)
 			}
-			h.waiting[k] = err
+			errs[i] = cmp.Or(errs[i], err)
 		}
-		h.mu.Unlock()
-		if err == nil {
+		requests, of = nil, nil
+	}
+	for i, r := range adds {
+		if !r.MAC.IsZero() {
+			ask(i, h.neighbourRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, r))
+		}
+		switch {
+		case was[i].bare() == r.bare():
+		case was[i] == (Route{}):
+			ask(i, h.routeRequest(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, r)) // nothing is replaced
+		default:
+			if flush(); errs[i] == nil {
+				errs[i] = h.change(h.message(was[i]), r, &found)
+				old = append(old, was[i])
+			}
+		}
+	}
+	flush()
+	h.mu.Lock()
+	for i, r := range adds {
+		k := r.key()
+		if delete(h.waiting, k); errs[i] == nil {
 			added = append(added, r)
+			continue
 		}
+		if delete(h.set, k); was[i] != (Route{}) {
+			h.set[k] = was[i]
+		}
+		h.waiting[k] = errs[i]
 	}
-	for _, r := range slices.Backward(dels) {
-		h.mu.Lock()
+	for _, r := range dels {
 		delete(h.set, r.key())
-		h.mu.Unlock()
-		h.del(r) // gone, or seen by the next pass
-		removed++
 	}
+	h.mu.Unlock()
+	h.del(dels) // gone, or seen by the next pass
+	removed = len(dels)
 	h.unsetMACs(append(old, dels...))
 	for _, s := range strange {
 		h.nl.RouteDel(&s)
@@ -179,10 +253,16 @@ func (h *Host) lostDevice() bool {
 	return false
 }
 
-// errors returns the routes that wait.
-func (h *Host) errors() (list RouteErrors) {
+// errors returns the routes that wait, of some keys or, with nil, of all.
+func (h *Host) errors(keys []key) (list RouteErrors) {
+	some := map[key]bool{}
+	for _, k := range keys {
+		some[k] = true
+	}
 	for r, err := range h.Waiting() {
-		list = append(list, RouteError{r, err})
+		if keys == nil || some[r.key()] {
+			list = append(list, RouteError{r, err})
+		}
 	}
 	return list
 }
@@ -294,9 +374,9 @@ func (h *Host) remove() error {
 		clear(h.waiting)
 		h.mu.Unlock()
 		order(routes)
-		for _, r := range slices.Backward(routes) {
-			if err := h.del(r); err != nil {
-				errs = append(errs, RouteError{r, err})
+		for i, err := range h.del(routes) {
+			if err != nil {
+				errs = append(errs, RouteError{routes[i], err})
 			}
 		}
 		h.unsetMACs(routes)

@@ -247,7 +247,7 @@ func TestForeign(t *testing.T) {
 	a.IP("-6", "route", "add", "fd65:77::/64", "dev", dev, "proto", "118")
 	a.Until("it was compared", func() bool { return !strings.Contains(strings.Join(a.shown(), " "), "fd65:77::") })
 	check.True(t, strings.Contains(hops(), "fd65:3::1") && strings.Contains(hops(), "2001:db8::2"), "next hops %s", hops())
-	check.Equal(t, "waiting", len(h.errors()), 0)
+	check.Equal(t, "waiting", len(h.errors(nil)), 0)
 	changed := via
 	changed.Source = netip.MustParseAddr("2001:db8::1")
 	check.ErrorIs(t, "SetRoutes", h.SetRoutes(changed), fs.ErrExist)

@@ -19,6 +19,9 @@ func Open(cfg *Config) (*Host, error) {
 // SetRoutes is for Linux.
 func (h *Host) SetRoutes(routes ...Route) error { return errors.ErrUnsupported }
 
+// UpdateRoutes is for Linux.
+func (h *Host) UpdateRoutes(add, del []Route) error { return errors.ErrUnsupported }
+
 // Waiting is for Linux.
 func (h *Host) Waiting() iter.Seq2[Route, error] { return func(func(Route, error) bool) {} }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +21,7 @@ type kernel struct {
 	ns   netns.NsHandle
 	nl   *netlink.Handle
 	dump *netlink.Handle // the kernel filters what it lists (NETLINK_GET_STRICT_CHK, 4.20)
+	sender
 }
 
 func openKernel(namespace string) (k kernel, err error) {
@@ -40,6 +42,9 @@ func openKernel(namespace string) (k kernel, err error) {
 	if err == nil {
 		err = k.dump.SetStrictCheck(true)
 	}
+	if err == nil {
+		k.sender, err = openSender(k.ns)
+	}
 	if err != nil {
 		k.close()
 		return k, fmt.Errorf("netlink socket: %w", err)
@@ -52,6 +57,9 @@ func (k *kernel) close() {
 		if h != nil {
 			h.Close()
 		}
+	}
+	if k.socket != nil {
+		k.socket.Close()
 	}
 	k.ns.Close()
 }
@@ -192,9 +200,8 @@ func (h *Host) message(r Route) *netlink.Route {
 	return n
 }
 
-// add adds a route that is not in set.
-func (h *Host) add(r Route, found *conflicts) error {
-	err := h.nl.RouteAdd(h.message(r)) // NLM_F_EXCL: nothing is replaced
+// added returns what has become of a route that was to be added: it may be there already.
+func (h *Host) added(r Route, err error, found *conflicts) error {
 	if !errors.Is(err, unix.EEXIST) {
 		return h.explain(r, err)
 	}
@@ -237,8 +244,20 @@ func (h *Host) change(old *netlink.Route, r Route, found *conflicts) error {
 	return h.explain(r, h.nl.RouteReplace(h.message(r)))
 }
 
-// del deletes a route of ours. The kernel compares all of it, with protocol and device.
-func (h *Host) del(r Route) error { return gone(h.nl.RouteDel(h.message(r))) }
+// del deletes routes of ours, the last one first, and returns what has become of each. The kernel compares all of a route, with
+// protocol and device.
+func (h *Host) del(routes []Route) []error {
+	slices.Reverse(routes)
+	requests := make([]*nl.NetlinkRequest, len(routes))
+	for i, r := range routes {
+		requests[i] = h.routeRequest(unix.RTM_DELROUTE, 0, r)
+	}
+	errs := h.send(requests)
+	for i := range errs {
+		errs[i] = gone(errs[i])
+	}
+	return errs
+}
 
 // gone forgives that what is to be deleted is not there.
 func gone(err error) error {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -15,36 +15,27 @@ import (
 // A next hop with a MAC is a permanent neighbour: the kernel keeps it while the device has no carrier, and does not count it
 // among those that it has room for.
 
-// neighbour is the next hop of a route for the kernel.
-func (h *Host) neighbour(r Route) *netlink.Neigh {
-	return &netlink.Neigh{LinkIndex: h.index, IP: r.Via.AsSlice(), HardwareAddr: r.MAC[:], State: netlink.NUD_PERMANENT}
-}
-
-// setMAC has the kernel know the next hop of a route.
-func (h *Host) setMAC(r Route) error {
-	if r.MAC.IsZero() {
-		return nil
-	}
-	return h.explain(r, h.nl.NeighSet(h.neighbour(r)))
-}
-
 // unsetMACs removes the next hops of routes that are no longer those of others.
 func (h *Host) unsetMACs(routes []Route) {
-	routes = slices.DeleteFunc(routes, func(r Route) bool { return r.MAC.IsZero() })
-	if len(routes) == 0 {
-		return
-	}
-	used := map[netip.Addr]bool{}
-	h.mu.Lock()
-	for _, r := range h.set {
-		used[r.Via] = true
-	}
-	h.mu.Unlock()
+	unused := map[netip.Addr]Route{}
 	for _, r := range routes {
-		if !used[r.Via] {
-			h.nl.NeighDel(h.neighbour(r))
+		if !r.MAC.IsZero() {
+			unused[r.Via] = r
 		}
 	}
+	if len(unused) == 0 {
+		return
+	}
+	h.mu.Lock()
+	for _, r := range h.set {
+		delete(unused, r.Via)
+	}
+	h.mu.Unlock()
+	var requests []*nl.NetlinkRequest
+	for _, r := range unused {
+		requests = append(requests, h.neighbourRequest(unix.RTM_DELNEIGH, 0, r))
+	}
+	h.send(requests)
 }
 
 // macsOf adds the MACs of permanent neighbours to routes, if there are any that should have one. On a Sole device, those of

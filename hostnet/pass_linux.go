@@ -74,7 +74,7 @@ func (h *Host) pass() (rep Repair) {
 	h.set = set
 	h.mu.Unlock()
 	if h.managed {
-		rep.Routes, rep.Removed = h.apply(strange)
+		rep.Routes, rep.Removed = h.apply(nil, strange)
 	}
 	return rep
 }

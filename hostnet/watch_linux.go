@@ -152,7 +152,7 @@ func (h *Host) repair() (rep Repair) {
 		return rep
 	}
 	rep = h.pass()
-	if waiting := h.errors(); len(waiting) > 0 && h.index != 0 {
+	if waiting := h.errors(nil); len(waiting) > 0 && h.index != 0 {
 		rep.Err = errors.Join(rep.Err, waiting)
 	}
 	return rep

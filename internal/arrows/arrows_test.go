@@ -120,7 +120,7 @@ var outside = map[string][]string{
 	"cmd/internal/pcapfilter":   {"golang.org/x/net/bpf"},
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
-	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
+	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"offload":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "golang.org/x/sys/unix"},
 	"offload/internal/datapath": {"github.com/cilium/ebpf", "github.com/cilium/ebpf/asm", "github.com/cilium/ebpf/btf", "github.com/cilium/ebpf/link", "golang.org/x/sys/unix"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
