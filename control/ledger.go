@@ -116,7 +116,7 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 		l.resync = true
 		return err
 	}
-	clear(l.changed)
+	l.changed = map[Row]Row{} // not as large as that of the first Flush for ever
 	l.resync = false
 	return err
 }
