@@ -209,12 +209,8 @@ func (f *follower) withdraw() {
 // flush passes rows and routes on. p.mu is held.
 func (p *Plane) flush() error {
 	err := p.mapper.Flush(p.cfg.Owner, p.cfg.Shape)
-	if routes := p.mapper.Routes(); p.state.listed && (!p.state.routed || !slices.Equal(routes, p.state.routes)) {
-		err2 := p.cfg.Shape.Routes(routes)
-		err = errors.Join(err, err2)
-		if p.state.routed = err2 == nil; p.state.routed {
-			p.state.routes = routes
-		}
+	if p.state.listed {
+		err = errors.Join(err, p.mapper.FlushRoutes(p.cfg.Shape.Routes))
 	}
 	const say = 20
 	news := p.mapper.News()

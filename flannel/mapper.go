@@ -19,7 +19,7 @@ import (
 // It has no clock and does no I/O.
 //
 //	Set, Delete, Reset  -->  which leases count  -->  Flush: rows for the switch
-//	Neighbour, MAC      -->  generations 1, 2         Routes: routes for the host
+//	Neighbour, MAC      -->  generations 1, 2         FlushRoutes: routes for the host
 //
 // Of leases that contradict each other the oldest counts, by the revision with which its key came. It is not safe for concurrent use.
 type Mapper struct {
@@ -28,13 +28,15 @@ type Mapper struct {
 
 	seed     maphash.Seed
 	leases   map[string]*mapped // keys are cut after maxKey bytes: longer ones are refused anyway
-	byMAC    map[frame.MAC]map[*mapped]struct{}
-	byPrefix map[netip.Prefix]map[*mapped]struct{}
+	byMAC    map[frame.MAC][]*mapped
+	byPrefix map[netip.Prefix][]*mapped
 
 	rows    control.Ledger[rowKey]
 	routes  map[string][]Route
-	refused [reasons]int // leases, by reason
-	news    []*Refusal   // since the last News
+	before  map[string][]Route // of leases whose routes have changed since FlushRoutes has passed them: as they were
+	routed  bool               // it has
+	refused [reasons]int       // leases, by reason
+	news    []*Refusal         // since the last News
 	asked   map[netip.Addr]*asked
 	queue   []*asked // the longest ago first
 }
@@ -69,14 +71,6 @@ type MapperConfig struct {
 	Direct frame.VNI // segment in which nodes on our links are neighbours; 0 = none, and then only the host routes directly
 
 	Links []netip.Prefix // on the node's own links, until SetLinks has others
-}
-
-// A Route is one of the host's kernel.
-type Route struct {
-	Prefix netip.Prefix
-	Via    netip.Addr
-	MAC    frame.MAC // of Via, on the TAP; zero = that is asked for
-	Direct bool      // through the link to Via; else through the TAP, on which Via is, whatever other routes say
 }
 
 // mapped is a lease and what has become of it.
@@ -137,8 +131,8 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC]map[*mapped]struct{}{}, byPrefix: map[netip.Prefix]map[*mapped]struct{}{},
-		routes: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
+	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byPrefix: map[netip.Prefix][]*mapped{},
+		routes: map[string][]Route{}, before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)
 	m.rows.Loose = true // a lease may come before its segment
@@ -240,15 +234,12 @@ func (m *Mapper) index(l *mapped) {
 	}
 }
 
-func add[K comparable](index map[K]map[*mapped]struct{}, k K, l *mapped) {
-	if index[k] == nil {
-		index[k] = map[*mapped]struct{}{}
-	}
-	index[k][l] = struct{}{}
-}
+func add[K comparable](index map[K][]*mapped, k K, l *mapped) { index[k] = append(index[k], l) }
 
-func drop[K comparable](index map[K]map[*mapped]struct{}, k K, l *mapped) {
-	if delete(index[k], l); len(index[k]) == 0 {
+func drop[K comparable](index map[K][]*mapped, k K, l *mapped) {
+	if i := slices.Index(index[k], l); len(index[k]) > 1 {
+		index[k] = slices.Delete(index[k], i, i+1)
+	} else {
 		delete(index, k)
 	}
 }
@@ -267,7 +258,7 @@ func (l *mapped) macs() (list []frame.MAC) {
 func (m *Mapper) remove(l *mapped) {
 	m.count(l, -1)
 	delete(m.leases, l.key)
-	delete(m.routes, l.key)
+	m.setRoutes(l, nil)
 	m.rows.Set(rowKey{lease: l.key})
 	if l.wrong == nil {
 		for _, p := range l.lease.Subnet.prefixes() {
@@ -286,17 +277,21 @@ func (m *Mapper) settle(l *mapped) {
 	if m.leases[l.key] == l {
 		m.decide(l)
 	}
-	if l.wrong == nil {
-		for _, p := range l.lease.Subnet.prefixes() {
-			for x := range m.byPrefix[p] {
+	if l.wrong != nil {
+		return
+	}
+	others := func(same []*mapped) {
+		for _, x := range same {
+			if x != l {
 				m.decide(x)
 			}
 		}
-		for _, mac := range l.macs() {
-			for x := range m.byMAC[mac] {
-				m.decide(x)
-			}
-		}
+	}
+	for _, p := range l.lease.Subnet.prefixes() {
+		others(m.byPrefix[p])
+	}
+	for _, mac := range l.macs() {
+		others(m.byMAC[mac])
 	}
 }
 
@@ -331,9 +326,7 @@ func (m *Mapper) decide(l *mapped) {
 		m.tell(l)
 	}
 	m.rows.Set(rowKey{lease: l.key}, rows...)
-	if delete(m.routes, l.key); len(routes) > 0 {
-		m.routes[l.key] = routes
-	}
+	m.setRoutes(l, routes)
 }
 
 // Flush passes what has changed to the switch. Rows that it refuses make a lease [Unroutable]; the error is another one, after
@@ -371,17 +364,6 @@ func (m *Mapper) Resync() {
 		}
 	}
 	m.rows.Resync()
-}
-
-// Routes returns the routes of the host, sorted.
-func (m *Mapper) Routes() (list []Route) {
-	for _, r := range m.routes {
-		list = append(list, r...)
-	}
-	slices.SortFunc(list, func(a, b Route) int {
-		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()), a.Via.Compare(b.Via))
-	})
-	return list
 }
 
 // A Remote is a lease of another node, and why it is not followed.

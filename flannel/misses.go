@@ -37,7 +37,7 @@ func (m *Mapper) MAC(mac frame.MAC, now time.Time) bool {
 	if m.cfg.Generation != 1 {
 		return false
 	}
-	for l := range m.byMAC[mac] {
+	for _, l := range m.byMAC[mac] {
 		for _, f := range []family{ipv4, ipv6} {
 			if e := l.lease.end(f); e.MAC == mac && m.follows(l, f) {
 				return m.Neighbour(l.lease.Subnet.prefix(f).Addr(), now)
@@ -94,7 +94,7 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 		return nil, false
 	}
 	for bits := f.least; bits >= r.Network.Bits(); bits-- {
-		for l := range m.byPrefix[netip.PrefixFrom(ip, bits).Masked()] {
+		for _, l := range m.byPrefix[netip.PrefixFrom(ip, bits).Masked()] {
 			if !m.follows(l, f) || m.direct(l, f) {
 				continue
 			}

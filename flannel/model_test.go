@@ -1,6 +1,7 @@
 package flannel
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -68,6 +69,7 @@ func runModel(t *testing.T, r *rand.Rand, seed uint64) {
 	now := map[string]Record{}
 	var links []netip.Prefix
 	var asked []netip.Addr
+	var kernel []Route
 	revision := int64(10)
 	for range 60 {
 		revision++
@@ -119,8 +121,15 @@ func runModel(t *testing.T, r *rand.Rand, seed uint64) {
 		if want := rows(t, fresh, its); !slices.Equal(got, want) {
 			t.Fatalf("seed %d, revision %d, %s generation %d: rows\n%q\na new one has\n%q", seed, revision, backend, generation, got, want)
 		}
-		if got, want := fmt.Sprint(m.Routes()), fmt.Sprint(fresh.Routes()); got != want {
-			t.Fatalf("seed %d: routes %s, a new one has %s", seed, got, want)
+		m.FlushRoutes(func(u RouteUpdate) error {
+			if r.IntN(8) == 0 {
+				return errors.New("not now")
+			}
+			kernel = changed(kernel, u)
+			return nil
+		})
+		if got, want := fmt.Sprint(m.Routes()), fmt.Sprint(fresh.Routes()); got != want || m.routed && fmt.Sprint(kernel) != want {
+			t.Fatalf("seed %d: routes %s, the host has %v, a new one has %s", seed, got, kernel, want)
 		}
 		if got, want := fmt.Sprint(m.Refused()), fmt.Sprint(fresh.Refused()); got != want {
 			t.Fatalf("seed %d: refused %s, a new one %s", seed, got, want)

@@ -29,8 +29,8 @@ type Shape interface {
 	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own and Generation, 1 to 3.
 	Open(n *Network, own *Own, generation int) (MapperConfig, error)
 
-	// Routes has all routes of the host, whenever they have changed.
-	Routes(list []Route) error
+	// Routes changes the routes of the host. At first, and after an error, it gets a snapshot.
+	Routes(u RouteUpdate) error
 
 	// Misses returns the events EventNeighbourMiss and EventMACMiss of the tunnel's segment, nil for none.
 	Misses() Misses

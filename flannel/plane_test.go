@@ -39,11 +39,24 @@ func (s *fakeShape) Open(n *Network, own *Own, generation int) (MapperConfig, er
 	return MapperConfig{VRF: "pods"}, s.err
 }
 
-func (s *fakeShape) Routes(list []Route) error {
+func (s *fakeShape) Routes(u RouteUpdate) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.routes = list
+	s.routes = changed(s.routes, u)
 	return nil
+}
+
+// changed returns routes after an update, sorted.
+func changed(list []Route, u RouteUpdate) []Route {
+	if u.Snapshot {
+		list = nil
+	}
+	list = slices.DeleteFunc(list, func(r Route) bool {
+		return slices.Contains(u.Del, r) || slices.ContainsFunc(u.Add, func(a Route) bool { return a.Prefix == r.Prefix })
+	})
+	list = append(list, u.Add...)
+	sortRoutes(list)
+	return list
 }
 
 func (s *fakeShape) Misses() Misses { return missesOf(s.misses) }

@@ -44,9 +44,7 @@ type Status struct {
 	Misses     uint64         // that were heard
 	Unanswered uint64         // of them, without a lease
 
-	listed bool    // all leases are known, and so are those whose routes a former process may have left
-	routed bool    // the Shape has
-	routes []Route // these
+	listed bool // all leases are known, and so are those whose routes a former process may have left
 	lost   error
 }
 

@@ -155,7 +155,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if generation == 3 && b.Type == "vxlan" {
 		return m, nil // what is left is right until leases say otherwise
 	}
-	return m, s.Routes(nil)
+	return m, s.Routes(flannel.RouteUpdate{Snapshot: true})
 }
 
 // free returns an error if there is a device with the name that is no TAP, such as that of flanneld, whose port is taken, too.
@@ -249,29 +249,54 @@ func (s *Shape) Program(owner string, u control.Update) error {
 }
 
 // Routes implements [flannel.Shape].
-func (s *Shape) Routes(list []flannel.Route) error {
-	tap, link := slices.Clone(s.whole), []hostnet.Route(nil)
+func (s *Shape) Routes(u flannel.RouteUpdate) error {
+	add, direct := split(u.Add)
+	del, indirect := split(u.Del)
+	if u.Snapshot {
+		add = append(add, s.whole...)
+		if s.tap != nil {
+			del = slices.Collect(s.tap.Routes())
+		}
+	}
+	is := map[netip.Prefix]bool{}
+	for _, r := range direct {
+		is[r.Prefix] = true
+	}
+	var first []hostnet.Route // the kernel takes those of the link once these have gone
+	for _, r := range del {
+		if is[r.Prefix] {
+			first = append(first, r)
+		}
+	}
+	if s.tap != nil && len(first) > 0 {
+		s.tap.UpdateRoutes(nil, first)
+	}
+	return errors.Join(change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
+}
+
+// change changes the routes into a device, if there is one.
+func change(h *hostnet.Host, snapshot bool, add, del []hostnet.Route) error {
+	switch {
+	case h == nil || !snapshot && len(add)+len(del) == 0:
+		return nil
+	case snapshot:
+		return h.SetRoutes(add...)
+	}
+	return h.UpdateRoutes(add, del)
+}
+
+// split returns the routes into the TAP, and those into the link.
+func split(list []flannel.Route) (tap, link []hostnet.Route) {
 	for _, r := range list {
+		x := hostnet.Route{Prefix: r.Prefix, Via: r.Via}
 		if r.Direct {
-			link = append(link, hostnet.Route{Prefix: r.Prefix, Via: r.Via})
-		} else {
-			tap = append(tap, hostnet.Route{Prefix: r.Prefix, Via: r.Via, OnLink: true, MAC: r.MAC})
+			link = append(link, x)
+			continue
 		}
+		x.OnLink, x.MAC = true, r.MAC
+		tap = append(tap, x)
 	}
-	if s.link == nil {
-		return s.tap.SetRoutes(tap...)
-	}
-	if s.tap == nil {
-		return s.link.SetRoutes(link...)
-	}
-	for r := range s.tap.Routes() {
-		if slices.ContainsFunc(link, func(x hostnet.Route) bool { return x.Prefix == r.Prefix }) { // the kernel takes it once this one has gone
-			s.tap.SetRoutes(tap...)
-			break
-		}
-	}
-	err := s.link.SetRoutes(link...)
-	return errors.Join(err, s.tap.SetRoutes(tap...))
+	return tap, link
 }
 
 // Misses implements [flannel.Shape].

@@ -99,9 +99,9 @@ func (s *apiShape) Program(_ string, u control.Update) error {
 	return nil
 }
 
-func (s *apiShape) Routes([]flannel.Route) error { return nil }
-func (s *apiShape) Misses() flannel.Misses       { return nil }
-func (s *apiShape) Close(bool) error             { return nil }
+func (s *apiShape) Routes(flannel.RouteUpdate) error { return nil }
+func (s *apiShape) Misses() flannel.Misses           { return nil }
+func (s *apiShape) Close(bool) error                 { return nil }
 
 // A switchd is a vxswitchd in host 11, beside a flanneld.
 type switchd struct {

@@ -249,7 +249,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 func (s *Shape) Program(owner string, u control.Update) error { return s.cfg.Node.Program(owner, u) }
 
 // Routes implements [flannel.Shape]: there are none.
-func (s *Shape) Routes([]flannel.Route) error { return nil }
+func (s *Shape) Routes(flannel.RouteUpdate) error { return nil }
 
 // Misses implements [flannel.Shape].
 func (s *Shape) Misses() flannel.Misses {
