@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -288,7 +289,7 @@ func change(h *hostnet.Host, snapshot bool, add, del []hostnet.Route) error {
 // split returns the routes into the TAP, and those into the link.
 func split(list []flannel.Route) (tap, link []hostnet.Route) {
 	for _, r := range list {
-		x := hostnet.Route{Prefix: r.Prefix, Via: r.Via}
+		x := hostnet.Route{Prefix: r.Prefix, Via: r.Via, Metric: metric(r.Prefix)}
 		if r.Direct {
 			link = append(link, x)
 			continue
@@ -297,6 +298,17 @@ func split(list []flannel.Route) (tap, link []hostnet.Route) {
 		tap = append(tap, x)
 	}
 	return tap, link
+}
+
+// metric returns that of the route to a subnet: 1 to 1024 for IPv4, by the number of the subnet. Before Linux adds a next hop, it
+// looks for the same one among those with its device, source and metric, and with one metric that are all (fib_find_info in
+// net/ipv4/fib_semantics.c of 6.18).
+func metric(p netip.Prefix) int {
+	if !p.Addr().Is4() {
+		return 0
+	}
+	b := p.Addr().As4()
+	return 1 + int(binary.BigEndian.Uint32(b[:])>>(32-p.Bits())&1023)
 }
 
 // Misses implements [flannel.Shape].
