@@ -11,7 +11,8 @@
 //	+--------------------------------------------+          +---------------------------------+
 //
 // A [Shape] is for a flannel.Plane with OneMAC. It provides the tunnel, the TAP and the segment to the node, and keeps the
-// addresses and routes with package hostnet: "ip route show proto 118". With DirectRouting and host-gw the routes to
+// addresses and routes with package hostnet: "ip route show proto 118". IPv4 routes have metrics from 1 to 1024, by the number of
+// the subnet: Linux takes longer and longer to add next hops of one metric. With DirectRouting and host-gw the routes to
 // nodes on the same link leave through Config.Link. With the backend udp the device is a TUN, flannel0, the whole network is behind
 // it, and the switch has the routes: one for each lease, in a VRF with the name of the owner.
 //

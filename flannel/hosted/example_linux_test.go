@@ -26,7 +26,7 @@ func Example() {
 	})
 	fatal(err)
 	go n.Run(context.Background())
-	fatal(plane.Run(context.Background())) // ip route: 10.230.2.0/24 via 10.230.2.0 dev flannel.1 proto 118 onlink
+	fatal(plane.Run(context.Background())) // ip route: 10.230.2.0/24 via 10.230.2.0 dev flannel.1 proto 118 metric 515 onlink
 }
 
 func fatal(err error) {
