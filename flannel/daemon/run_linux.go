@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,7 @@ func (d *daemon) isReady(ctx context.Context, plane *flannel.Plane, shape *hoste
 		return fmt.Errorf("-subnet-file: %w", err)
 	}
 	d.ready.Store(true)
+	debug.FreeOSMemory() // a start with many leases takes twice what is kept
 	if err := d.notify("READY=1"); err != nil {
 		d.log.Warn("vxflanneld: systemd", "err", err)
 	}
