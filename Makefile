@@ -38,7 +38,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare flows tunnels underlays growth soak release
+.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare flows tunnels underlays growth soak flannel-bench release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -162,6 +162,11 @@ growth:
 # Two whole end points under full load, as root: nothing may grow.
 soak:
 	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg
+
+# Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
+# that does nothing else; flanneld is built before, if it is not in the cache.
+flannel-bench:
+	$(GO) test -C flannel ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
 
 # What users install, into dist: tarballs, Debian packages and a container image, for amd64 and arm64. The version is
 # the tag cmd/vX.Y.Z of the commit, and what is linked is what cmd/go.mod and release/go.mod say, not go.work.

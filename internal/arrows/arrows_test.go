@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 	"api":     {"bfd", "frame", "switch"},
 
-	"flannel": {"control", "frame", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "node"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
+	"flannel": {"control", "frame", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "node"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"encap", "frame"},

@@ -1,0 +1,291 @@
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/underlay/memory"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+var results = flag.String("flannel.results", "", "folder to write flannel.txt, flannel.json and flannel.svg to; without it the numbers are small")
+
+// sizes say how much is measured.
+type sizes struct {
+	leases  []int // at a start
+	rounds  int
+	puts    int    // of a round
+	seconds string // of a flow
+	large   int    // leases in memory
+}
+
+var (
+	full  = sizes{leases: []int{1000, 5000}, rounds: 4, puts: 10, seconds: "4", large: 10000}
+	small = sizes{leases: []int{50}, rounds: 1, puts: 3, seconds: "1", large: 500}
+)
+
+// TestBench measures everything. The figures are not judged, but everybody must have them all.
+func TestBench(t *testing.T) {
+	netns.RequireRoot(t)
+	netns.Tool(t, "iperf3")
+	s := small
+	if *results != "" {
+		s = full
+	}
+	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "flannel "+flanneldlab.Version)}
+	for _, c := range contenders() {
+		r.Contenders = append(r.Contenders, c.name)
+	}
+	b := &bench{r, s}
+	for _, n := range s.leases {
+		t.Run("start", func(t *testing.T) { b.start(t, n) })
+	}
+	t.Run("packet", b.packet)
+	t.Run("flow", b.flow)
+	t.Run("large", b.large)
+	if t.Failed() {
+		return
+	}
+	r.finish()
+	t.Logf("\n%s", r.print())
+	for _, m := range r.Measures {
+		for _, who := range r.Contenders {
+			if c := m.Cells[who]; c == nil && !strings.HasPrefix(m.Name, "large") || c != nil && c.Value <= 0 {
+				t.Errorf("%s: %s has %v", m.Name, who, c)
+			}
+		}
+	}
+	if *results == "" {
+		r.plot()
+		return
+	}
+	files := tool.Files{JSON: filepath.Join(*results, "flannel.json"), SVG: filepath.Join(*results, "flannel.svg")}
+	if err := files.Save(r, r.plot); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(*results, "flannel.txt"), []byte(r.print()), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// bench is a run.
+type bench struct {
+	*report
+	sizes
+}
+
+// turns calls f for each contender in each round, another one first each time.
+func (b *bench) turns(f func(round int, c contender)) {
+	all := contenders()
+	for round := range b.rounds {
+		for i := range all {
+			f(round, all[(i+round)%len(all)])
+		}
+	}
+}
+
+// rest is how long a process has before its memory is looked at.
+const rest = 2 * time.Second
+
+// start measures the start with n leases, and the memory of the most.
+func (b *bench) start(t *testing.T, n int) {
+	l := newLab(t)
+	l.fill(n)
+	name := "start, " + thousands(n) + " leases in the tables"
+	b.turns(func(round int, c contender) {
+		slab := kilobytes(t, "/proc/meminfo", "Slab")
+		m := l.start(c)
+		m.programmed(n)
+		took := time.Since(m.begun)
+		b.add(name, "s", "ratio at most 0.10", median, c.name, took.Seconds())
+		t.Logf("round %d, %s: %v", round+1, c.name, took.Round(time.Millisecond))
+		if n == b.leases[len(b.leases)-1] {
+			time.Sleep(rest)
+			rss := kilobytes(t, filepath.Join("/proc", strconv.Itoa(m.PID()), "status"), "VmRSS")
+			rows := max(0, kilobytes(t, "/proc/meminfo", "Slab")-slab)
+			of := ", " + thousands(n) + " leases"
+			b.add("resident"+of, "MiB", "", median, c.name, rss/1024)
+			b.add("resident and the kernel's rows"+of, "MiB", "ratio at most 1.00", median, c.name, (rss+rows)/1024)
+		}
+		m.stop()
+	})
+}
+
+// packet measures from the put of a lease to the first packet that leaves for its node.
+func (b *bench) packet(t *testing.T) {
+	b.turns(func(round int, c contender) {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			far := l.Host(50)
+			in := netns.Open(t, far, func() (*net.UDPConn, error) {
+				return net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 50), Port: 8472})
+			})
+			m := l.start(c)
+			m.address()
+			key, value := lease(firstNews, 0, netip.MustParseAddr("192.0.2.50"))
+			out := netns.Open(t, m.host, func() (*net.UDPConn, error) { return net.ListenUDP("udp4", &net.UDPAddr{}) })
+			ctx, cancel := context.WithCancel(t.Context())
+			var sending sync.WaitGroup
+			sending.Go(func() {
+				every(ctx, 100*time.Microsecond, func(int) {
+					out.WriteToUDP([]byte("is it there"), &net.UDPAddr{IP: net.IPv4(10, firstNews, 0, 7), Port: 9})
+				})
+			})
+			defer sending.Wait()
+			defer cancel()
+			took := make([]float64, b.puts)
+			for i := range took {
+				first := make(chan time.Time, 1)
+				go func() {
+					in.SetReadDeadline(time.Now().Add(soon))
+					in.Read(make([]byte, 2000))
+					first <- time.Now()
+				}()
+				begun := time.Now()
+				if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
+					t.Fatal(err)
+				}
+				took[i] = (<-first).Sub(begun).Seconds() * 1000
+				l.remove(firstNews)
+				quiet(in)
+			}
+			for _, at := range []float64{median, 0.9} {
+				b.add(fmt.Sprintf("put of a lease to the first packet, p%.0f", at*100), "ms", "ratio at most 0.70", at, c.name, took...)
+			}
+			t.Logf("round %d: median %.2f ms", round+1, quantile(took, median))
+		})
+	})
+}
+
+// quiet waits until nothing has come for a while.
+func quiet(in *net.UDPConn) {
+	for {
+		in.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if _, err := in.Read(make([]byte, 2000)); err != nil {
+			return
+		}
+	}
+}
+
+// flow measures what a TCP flow between two nodes keeps while 100 leases come in a second.
+func (b *bench) flow(t *testing.T) {
+	b.turns(func(round int, c contender) {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			from, to := l.start(c), l.start(c)
+			from.address()
+			addr := to.address().String()
+			from.host.Until("the nodes reach each other", func() bool {
+				_, err := from.host.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", addr)
+				return err == nil
+			})
+			measure := func() float64 { return from.host.IPerf(to.host, addr, "-t", b.seconds).BitsPerSecond / 1e9 }
+			var alone, beside float64
+			leases := 0
+			busy := func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				var putting sync.WaitGroup
+				var failed error
+				putting.Go(func() {
+					every(ctx, 10*time.Millisecond, func(i int) {
+						if _, err := l.etcd.Do(ctx, l.put(lease(firstMany, i, somebody(i)))); err == nil {
+							leases++
+						} else if ctx.Err() == nil {
+							failed = err
+						}
+					})
+				})
+				beside = measure()
+				cancel()
+				putting.Wait()
+				if failed != nil || leases < 50 {
+					t.Errorf("%d leases, %v", leases, failed)
+				}
+				from.programmed(leases)
+				l.remove(firstMany)
+			}
+			if round%2 == 1 {
+				busy()
+			}
+			alone = measure()
+			if round%2 == 0 {
+				busy()
+			}
+			b.add("TCP flow alone", "Gbit/s", "", median, c.name, alone)
+			b.add("share of it beside 100 leases a second", "of 1", "at least 0.95", median, c.name, beside/alone)
+			t.Logf("round %d: %.2f of %.2f Gbit/s, %d leases", round+1, beside, alone, leases)
+		})
+	})
+}
+
+// large measures a node of package routed with many leases in memory.
+func (b *bench) large(t *testing.T) {
+	name := "large: " + thousands(b.sizes.large) + " leases in memory, "
+	for range b.rounds {
+		store := flannel.NewMemory(networkJSON)
+		defer store.Close()
+		for i := range b.sizes.large {
+			key, value := lease(firstMany, i, somebody(i))
+			store.Put(key, value, time.Hour)
+		}
+		wire := memory.NewNetwork(nil)
+		before := heap()
+		m, err := newRouted(&flannel.Registry{KV: store.KV()}, netip.MustParseAddr("192.0.2.1"), func(x *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(x.AddrPort(), nil) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		begun := time.Now()
+		ended := m.run(ctx)
+		select {
+		case <-m.Ready():
+		case err := <-ended:
+			t.Fatal(err)
+		}
+		took, rows := time.Since(begun), m.node.Plane().Stats().Rows
+		b.add(name+"in the tables", "s", "", median, "l3", took.Seconds())
+		b.add(name+"heap of the node", "MiB", "", median, "l3", (heap()-before)/(1<<20))
+		b.add(name+"rows", "in all", "", median, "l3", float64(rows))
+		t.Logf("%d rows in %v", rows, took.Round(time.Millisecond))
+		if rows < b.sizes.large {
+			t.Errorf("%d rows of %d leases", rows, b.sizes.large)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		wire.Close()
+	}
+}
+
+// thousands is a number with a comma.
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// heap returns the bytes of what is in use.
+func heap() float64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return float64(s.HeapAlloc)
+}
