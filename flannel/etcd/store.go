@@ -39,6 +39,10 @@ var _ flannel.KV = (*Store)(nil)
 // again says when to connect again: where the default waits for two minutes in the end, nodes would follow leases late.
 var again = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
+// window is how much may be under way, in bytes: 5,000 leases. With a window of its own choice gRPC measures the connection, with a
+// ping for each event of a watch.
+const window = 1 << 20
+
 // New makes a store. It connects when it is used, but with a Username at once.
 func New(cfg *Config) (*Store, error) {
 	if cfg == nil {
@@ -61,7 +65,8 @@ func New(cfg *Config) (*Store, error) {
 		DialKeepAliveTime:    c.KeepAlive,
 		DialKeepAliveTimeout: c.KeepAlive,
 		Logger:               zap.NewNop(),
-		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: c.Timeout})},
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: c.Timeout}),
+			grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %s: %w", strings.Join(c.Endpoints, ", "), err)
