@@ -38,11 +38,12 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run fuzz worst bench compare flows tunnels underlays growth soak flannel-bench release
+.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak flannel-bench release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
 	@$(MAKE) -j2 race unit check cross run fuzz
+	@$(MAKE) carried
 	@echo "all passed"
 
 # For every commit, under three minutes: the tests that need no network namespaces, those of the core with the
@@ -102,6 +103,18 @@ race:
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
+
+# Suites again, with flows carried in the kernel: internal/lab/carry has the list. So that two pings are enough for a flow,
+# its first frame is hinted. needless runs what is left out, which must fail or carry nothing.
+CARRIED = ./internal/lab/chaos ./internal/lab/kernel ./node ./examples/p2p
+carried: DATAPATH = kernel
+needless: DATAPATH = needless
+carried needless:
+	@mkdir -p .carry && sed 's/^const hintAt = 8$$/const hintAt = 1/' switch/flow.go >.carry/flow.go && ! cmp -s switch/flow.go .carry/flow.go
+	@printf '{"Replace": {"%s": "%s", "%s": "%s"}}\n' $(CURDIR)/switch/flow.go $(CURDIR)/.carry/flow.go \
+		$(CURDIR)/internal/lab/carry/open.go $(CURDIR)/internal/lab/carry/testdata/open.txt >.carry/overlay.json
+	DATAPATH=$(DATAPATH) GOFLAGS="$$GOFLAGS -overlay=$(CURDIR)/.carry/overlay.json" $(GO) test $(WIDE) -count=1 -timeout 20m $(CARRIED)
+	@rm -r .carry
 
 # Every fuzz target for a moment, with a number of inputs that goes by what one costs: two
 # minutes in all. After FUZZCAP seconds, on a machine that is busy or has to compile everything

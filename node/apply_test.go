@@ -16,10 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/carry"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(carry.Suite{M: m}) }
 
 // running starts a node, which ends with the test.
 func running(t *testing.T) *Node {

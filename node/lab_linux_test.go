@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/carry"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -66,6 +67,7 @@ func (l *lab) start(name, addr string, cfg *Config) *site {
 func (s *site) run(cfg *Config) {
 	s.l.t.Helper()
 	s.Node = running(s.l.t)
+	s.h.Do(func() { carry.On(s.l.t, s.Switch()) })
 	s.must(cfg)
 }
 
@@ -93,9 +95,19 @@ func configFile(t *testing.T, name string) *Config {
 	return parse(t, string(text))
 }
 
-// apply is Apply in the node's host.
+// apply is Apply in the node's host. Where flows are carried, guests have veth pairs instead of TAPs, which would have to stay.
 func (s *site) apply(cfg *Config) (err error) {
 	s.l.t.Helper()
+	if carry.Kernel() {
+		c := *cfg
+		c.Ports = slices.Clone(cfg.Ports)
+		for i := range c.Ports {
+			if c.Ports[i].Type == PortTAP {
+				c.Ports[i].Type = PortVeth
+			}
+		}
+		cfg = &c
+	}
 	s.h.Do(func() { err = s.Apply(cfg) })
 	return err
 }

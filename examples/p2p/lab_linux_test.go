@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,12 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/carry"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/offload"
 )
-
-// datapath runs the tests with flows carried in the kernel: go test ./examples/p2p -p2p.datapath kernel
-var datapath = flag.String("p2p.datapath", "user", "-datapath `user|kernel` of each p2p that a test starts without that flag")
 
 var folder string // for the program, removed when all tests have run
 
@@ -35,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(folder)
 		os.Chmod(folder, 0o755) // for the test without privileges
-		if code := m.Run(); code != 0 {
+		if code := (carry.Suite{M: m}).Run(); code != 0 {
 			return code
 		}
 		if err := goleak.Find(); err != nil {
@@ -60,8 +57,8 @@ func start(t *testing.T, h *netns.Host, ready string, args ...string) *netns.Pro
 	t.Helper()
 	path, err := program()
 	must(t, err)
-	if *datapath != "user" && !slices.Contains(args, "-datapath") && !slices.Contains(args, "-type") {
-		args = append(args, "-datapath", *datapath)
+	if carry.Kernel() && !slices.Contains(args, "-datapath") && !slices.Contains(args, "-type") {
+		args = append(args, "-datapath", "kernel")
 	}
 	p := h.Start(path, args...)
 	t.Cleanup(func() { p.Stop() }) // a subtest that has failed leaves no device to the next
@@ -79,7 +76,11 @@ func stop(t *testing.T, p *netns.Proc) line {
 	if err := p.Stop(); err != nil {
 		t.Errorf("SIGTERM: %v", err)
 	}
-	return lineAt(t, p, n)
+	l := lineAt(t, p, n)
+	if l.Offload != nil {
+		carry.Count(t, int(l.Offload.Carried.Frames))
+	}
+	return l
 }
 
 // ask has p2p print its statistics.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/carry"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -37,7 +38,7 @@ func newOVSLab(t *testing.T) *ovsLab {
 	l.near, under = n.Link(l.a, "10.0.0.1/24,fd00::1/64", l.b, "")
 	l.a.TxOff(l.near)
 	l.gb.Run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "tx-udp-segmentation", "off")
-	if *datapath != "user" {
+	if carry.Kernel() {
 		l.gb.TxOff("eth0") // Open vSwitch passes on what is unfinished, which only p2p itself completes
 	}
 	l.a.IP("tuntap", "add", "vxs0", "mode", "tap") // stays in the bridge while p2p comes and goes

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/carry"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
@@ -41,6 +42,7 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 		})
 		return n.u, err
 	}})
+	h.Do(func() { carry.On(t, n.Switch()) })
 	var err error
 	n.v, err = n.Tunnel("vtep", node.Tunnel{Local: netip.MustParseAddr(local), Config: vtep.Config{Type: s.typ, Header: s.header, Reserved: s.reserved, GBP: s.gbp}})
 	check.OK(t, err)
