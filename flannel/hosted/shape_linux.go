@@ -70,6 +70,7 @@ type Shape struct {
 	link    *hostnet.Host // nil without routes of its own
 	whole   []hostnet.Route
 	misses  *vswitch.Events
+	said    map[string]bool // by check
 }
 
 var _ flannel.Shape = (*Shape)(nil)
@@ -272,7 +273,28 @@ func (s *Shape) Routes(u flannel.RouteUpdate) error {
 	if s.tap != nil && len(first) > 0 {
 		s.tap.UpdateRoutes(nil, first)
 	}
-	return errors.Join(change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
+	err := errors.Join(change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
+	if u.Snapshot {
+		s.check()
+	}
+	return err
+}
+
+// check says what keeps packets from passing, such as foreign routes that come before ours, unless it did so at the last snapshot.
+func (s *Shape) check() {
+	is := map[string]bool{}
+	for _, h := range []*hostnet.Host{s.tap, s.link} {
+		if h == nil {
+			continue
+		}
+		for _, wrong := range h.Check() {
+			text := wrong.Error()
+			if is[text] = true; !s.said[text] {
+				s.cfg.Log.Warn("hosted: packets may not pass", "err", text)
+			}
+		}
+	}
+	s.said = is
 }
 
 // change changes the routes into a device, if there is one.

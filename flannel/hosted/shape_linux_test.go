@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -32,8 +33,27 @@ type member struct {
 	pod   *flanneldlab.Pod
 	lab   *flanneldlab.Lab
 	i     int
+	log   lines
 	stop  func() error
 	ended chan error
+}
+
+// lines is what a node has logged.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func ours(t *testing.T, l *flanneldlab.Lab, i int, change func(p *flannel.PlaneConfig)) *member {
@@ -56,7 +76,7 @@ func (m *member) start(change func(p *flannel.PlaneConfig)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := hosted.New(&hosted.Config{Node: n, Namespace: m.host.NS, Link: "eth0"})
+	shape, err := hosted.New(&hosted.Config{Node: n, Namespace: m.host.NS, Link: "eth0", Log: slog.New(slog.NewTextHandler(&m.log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,5 +229,18 @@ func TestLost(t *testing.T) {
 	}
 	if got := a.host.Run("ip", "route", "show", "proto", "118") + a.host.Run("ip", "-o", "link", "show", "type", "tun"); got != "" {
 		t.Errorf("left: %s", got)
+	}
+}
+
+// A route of somebody else's that comes before ours is named once in the log.
+func TestShadowed(t *testing.T) {
+	l := flanneldlab.New(t, fmt.Sprintf(vxlanJSON, ""))
+	b := l.Theirs(2)
+	subnet := netip.PrefixFrom(b.Pod.IPv4, 24).Masked().String()
+	a := &member{t: t, host: l.Host(11), lab: l, i: 11}
+	a.host.Run("ip", "route", "add", "blackhole", subnet)
+	a.start(nil)
+	if got := a.log.String(); strings.Count(got, subnet) == 0 || strings.Count(got, "comes first") != 1 {
+		t.Errorf("logged: %s", got)
 	}
 }
