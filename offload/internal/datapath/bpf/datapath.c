@@ -294,7 +294,7 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	if (adjust_room(skb, -(int)at, ROOM_MAC, flags))
 		return MISS(ROOM);
 	csum_level(skb, LEVEL_DEC);
-	if (store(skb, 0, &t->in, 14, RECOMPUTE_CSUM))
+	if (store(skb, 0, &t->in, 14, 0))  // a sum by the card does not cover the Ethernet header here
 		return DROP;
 	if (now != (p.tos & 3)) {
 		b = (p.tos & 0xfc) | now;
