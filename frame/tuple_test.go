@@ -93,6 +93,9 @@ func TestTupleOf(t *testing.T) {
 	if got := x.Back().String(); got != "tcp 10.0.0.2:2 10.0.0.1:1" {
 		t.Error(got)
 	}
+	if h := x.Hosts(); h.String() != "10.0.0.1 10.0.0.2" || h.Hosts() != h || h.Back().String() != "10.0.0.2 10.0.0.1" {
+		t.Errorf("%+v", h)
+	}
 	for protocol, types := range map[uint8][2]uint16{1: {8, 0}, 58: {128, 129}} {
 		x.Protocol, x.SrcPort, x.DstPort = protocol, 0, types[0]<<8
 		if got := x.Back(); got.DstPort != types[1]<<8 || got.SrcPort != 0 || got.Src != x.Dst {

@@ -52,6 +52,11 @@
 // Only the flows of the dead one move, and they return to it. Events next-hop-down and next-hop-up
 // tell control planes.
 //
+// # Offload
+//
+// [Interface.Lookup] says what Process does with packets between two addresses, until the function of [Interface.Watch] is called:
+// by that, package offload has the kernel route them.
+//
 // # Concurrency
 //
 // Process runs inside the workers of a switch, any number of them at once. If the next hop is

@@ -136,7 +136,7 @@ func (c *cache) change() {
 // TestLookup: while everything changes that may change routes and neighbours, what Lookup says is what the gateway does, until the
 // function of Watch is called.
 func TestLookup(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		c := &cache{star: newStar(t, 4), r: rand.New(rand.NewPCG(seed, 1)), kept: map[asking]answer{}}
 		stop := c.i10.Watch(func(mac frame.MAC) {
 			if mac.IsZero() {

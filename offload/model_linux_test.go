@@ -247,6 +247,9 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 			if _, ok := r.vsi.FDB().Lookup(p.Dst); !ok {
 				p.Dst = r.macs[in(len(r.macs))]
 			}
+			if in(4) == 0 {
+				p.Dst = gatewayMAC(1)
+			}
 			if d, ok := r.vsi.FDB().Lookup(p.Src); ok && d.Port() != 0 && d != r.group && in(8) > 0 {
 				p = r.pair(d, p.Src, p.Dst)
 			}

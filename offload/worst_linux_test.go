@@ -1,8 +1,10 @@
 package offload
 
 import (
+	"net/netip"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -11,26 +13,29 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// TestWorstFlows: a port offers new pairs, or new tuples of one pair, all the time; those of another are carried, and come back after
-// a change.
+// TestWorstFlows: a port offers new pairs, new tuples of one pair, or new addresses that are routed, all the time; those of another are
+// carried, and come back after a change.
 func TestWorstFlows(t *testing.T) {
-	run := func(attack, tuples bool) (got int) {
+	const pairs, tuples, addresses = 0, 1, 2
+	run := func(attack bool, of int) (got int) {
 		netns.RequireRoot(t)
 		h := rigHost(t)
 		r := newRigWith(t, h, &Config{Flows: 256})
-		check.OK(t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 20000}))
+		check.OK(t, r.vsi.Configure(vswitch.VSIConfig{MaxMACs: 20000, Slots: r.vsi.Config().Slots}))
 		pair := func(from, to frame.Dest, src, dst int) vswitch.Pair {
 			p := vswitch.Pair{From: from, Src: frame.MACFrom(0x020000000000 + uint64(src)), Dst: frame.MACFrom(0x020000000000 + uint64(dst))}
 			check.OK(t, r.vsi.FDB().Set(p.Src, from, fdb.Static))
 			check.OK(t, r.vsi.FDB().Set(p.Dst, to, fdb.Static))
 			return p
 		}
-		if tuples {
+		if of == tuples {
 			check.OK(t, r.at[0].Configure(vswitch.AttachConfig{Slots: r.filtered()}))
 		}
-		const pairs, seconds, attempts = 10, 600, 20
+		const friends, seconds, attempts = 10, 600, 20
+		r.route(0)
+		check.OK(t, r.routes.gate[0].neighbours.Set(nextHops[0], pair(r.dests[0], r.dests[2], 100, 6000).Dst, arp.Static, 0))
 		var good []vswitch.Pair
-		for i := range pairs {
+		for i := range friends {
 			good = append(good, pair(r.dests[1], r.dests[2], 10+i, 30+i))
 		}
 		for second := range seconds {
@@ -40,14 +45,17 @@ func TestWorstFlows(t *testing.T) {
 				if attack {
 					n := 1000 + second*attempts + i
 					p := pair(r.dests[0], r.dests[2], n%5000+100, n%7000+6000)
-					if tuples {
+					if of != pairs {
 						p = pair(r.dests[0], r.dests[2], 100, 6000)
 						p.Tuple = tupleTo(9)
 						p.Tuple.SrcPort = uint16(n)
 					}
+					if of == addresses {
+						p.Dst, p.Tuple.Src = gatewayMAC(1), netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)})
+					}
 					r.o.offer(p)
 				}
-				if i < pairs {
+				if i < friends {
 					r.o.offer(good[i])
 				}
 			}
@@ -68,7 +76,7 @@ func TestWorstFlows(t *testing.T) {
 		}
 		return got
 	}
-	for _, tuples := range []bool{false, true} {
-		worst.Kept(t, "flows in the kernel", run(false, tuples), run(true, tuples))
+	for _, of := range []int{pairs, tuples, addresses} {
+		worst.Kept(t, "flows in the kernel", run(false, of), run(true, of))
 	}
 }
