@@ -154,7 +154,7 @@ func (own *Own) lost(c Change) error {
 	i := slices.IndexFunc(c.Set, func(r Record) bool { return r.Key == key })
 	switch {
 	case i >= 0 && !c.Set[i].Ours:
-		return fmt.Errorf("flannel: %v: somebody else has written %.300s: %w", own.Subnet, c.Set[i].Value, ErrLost)
+		return fmt.Errorf("flannel: %v: somebody else has written %.300s: %w", own.Subnet, &c.Set[i], ErrLost)
 	case i < 0 && (c.Snapshot || slices.Contains(c.Deleted, key)):
 		return fmt.Errorf("flannel: %v: it is gone: %w", own.Subnet, ErrLost)
 	}

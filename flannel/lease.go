@@ -85,16 +85,24 @@ func ParseLease(key string, value []byte) (l Lease, err error) {
 	if l.Attrs, err = parseAttrs(key, value); err != nil {
 		return Lease{}, err
 	}
+	if r := l.check(); r != nil {
+		r.Key = key
+		return Lease{}, r
+	}
+	return l, nil
+}
+
+// check returns what is wrong with the ends, after it has cleared that of a family without a subnet.
+func (l *Lease) check() *Refusal {
 	for _, f := range []family{ipv4, ipv6} {
 		e := l.end(f)
 		if !l.Subnet.prefix(f).IsValid() {
 			*e = End{}
 		} else if r := f.check(l.Type, e); r != nil {
-			r.Key = key
-			return Lease{}, r
+			return r
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // parseAttrs reads a value, of which no more than the form is checked.
@@ -109,22 +117,31 @@ func parseAttrs(key string, value []byte) (a Attrs, err error) {
 	if err := json.Unmarshal(value, &j); err != nil {
 		return refuse(BadValue, "%v", err)
 	}
-	if len(j.BackendType) > maxType {
-		return refuse(BadValue, "BackendType: %d bytes: must be at most %d", len(j.BackendType), maxType)
+	var six netip.Addr
+	if j.PublicIPv6 != nil {
+		six = netip.Addr(*j.PublicIPv6)
 	}
-	if a.Type = j.BackendType; a.Type == "" {
+	return makeAttrs(key, j.BackendType, netip.Addr(j.PublicIP).Unmap(), six, j.BackendData, j.BackendV6Data)
+}
+
+// makeAttrs puts the parts of a value together.
+func makeAttrs(key, backend string, four, six netip.Addr, data, data6 json.RawMessage) (a Attrs, err error) {
+	refuse := func(r Reason, format string, args ...any) (Attrs, error) {
+		return Attrs{}, refusal(key, r, format, args...)
+	}
+	if len(backend) > maxType {
+		return refuse(BadValue, "BackendType: %d bytes: must be at most %d", len(backend), maxType)
+	}
+	if a.Type = backend; a.Type == "" {
 		a.Type = "udp"
 	}
-	four := netip.Addr(j.PublicIP).Unmap()
 	if four.IsValid() && !four.Is4() {
 		return refuse(BadPublicIP, "PublicIP: %v: must be an IPv4 address", four)
 	}
 	if four != netip.IPv4Unspecified() { // which is what flannel writes without IPv4
 		a.IPv4.PublicIP = four
 	}
-	if j.PublicIPv6 != nil {
-		a.IPv6.PublicIP = netip.Addr(*j.PublicIPv6)
-	}
+	a.IPv6.PublicIP = six
 	if a.Type != "vxlan" {
 		return a, nil
 	}
@@ -132,7 +149,7 @@ func parseAttrs(key string, value []byte) (a Attrs, err error) {
 		name string
 		data json.RawMessage
 		to   *End
-	}{{"BackendData", j.BackendData, &a.IPv4}, {"BackendV6Data", j.BackendV6Data, &a.IPv6}} {
+	}{{"BackendData", data, &a.IPv4}, {"BackendV6Data", data6, &a.IPv6}} {
 		if len(x.data) == 0 || bytes.Equal(x.data, []byte("null")) {
 			continue
 		}
@@ -183,21 +200,23 @@ func (a *Attrs) Value() []byte {
 	if a.Type == "udp" {
 		j.BackendType = ""
 	}
-	data := func(e *End) json.RawMessage {
-		if a.Type != "vxlan" || !e.PublicIP.IsValid() {
-			return nil
-		}
-		mac := text(e.MAC.String())
-		b, _ := json.Marshal(vxlanJSON{uint32(e.VNI), &mac})
-		return b
-	}
 	if a.IPv4.PublicIP.IsValid() {
-		j.PublicIP, j.BackendData = address(a.IPv4.PublicIP), data(&a.IPv4)
+		j.PublicIP, j.BackendData = address(a.IPv4.PublicIP), a.data(&a.IPv4)
 	}
 	if a.IPv6.PublicIP.IsValid() {
 		six := address(a.IPv6.PublicIP)
-		j.PublicIPv6, j.BackendV6Data = &six, data(&a.IPv6)
+		j.PublicIPv6, j.BackendV6Data = &six, a.data(&a.IPv6)
 	}
 	b, _ := json.Marshal(j)
+	return b
+}
+
+// data returns the JSON of the backend for an end, nil for none.
+func (a *Attrs) data(e *End) json.RawMessage {
+	if a.Type != "vxlan" || !e.PublicIP.IsValid() {
+		return nil
+	}
+	mac := text(e.MAC.String())
+	b, _ := json.Marshal(vxlanJSON{uint32(e.VNI), &mac})
 	return b
 }

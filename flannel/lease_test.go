@@ -31,7 +31,7 @@ func TestKey(t *testing.T) {
 		strings.Repeat("1", 4096): BadKey, "10.12.13.7-24": HostBits, "10.12.13.0-24&fc00::1-64": HostBits,
 	} {
 		var r *Refusal
-		if s, err := ParseKey(key); !errors.As(err, &r) || r.Reason != want || len(r.Key) > maxKey {
+		if s, err := ParseKey(key); !errors.As(err, &r) || r.Reason != want || len(r.Key) > maxName {
 			t.Errorf("%.80s: %v, %v, want %v", key, s, err, want)
 		}
 	}

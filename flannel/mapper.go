@@ -27,7 +27,7 @@ type Mapper struct {
 	links []netip.Prefix
 
 	seed     maphash.Seed
-	leases   map[string]*mapped // keys are cut after maxKey bytes: longer ones are refused anyway
+	leases   map[string]*mapped // keys are cut after maxName bytes: longer ones are refused anyway
 	byMAC    map[frame.MAC][]*mapped
 	byPrefix map[netip.Prefix][]*mapped
 
@@ -51,6 +51,9 @@ type rowKey struct {
 type MapperConfig struct {
 	Network *Network // needed
 	Own     Lease    // needed: its subnet, public addresses and MACs are nobody else's
+
+	// Key is that of the own lease's Record; "" = that of its subnet.
+	Key string
 
 	// Generation is that of flannel's vxlan backend: what is known before it is needed.
 	//
@@ -105,8 +108,8 @@ func (c *MapperConfig) Check() error {
 	if err := b.Supported(); err != nil {
 		w.Wrong("Network", b.Type, "%v", err)
 	}
-	if !c.Network.Suits(c.Own.Subnet) {
-		w.Want("Own.Subnet", c.Own.Subnet, "one of the network %v", c.Network)
+	if !c.Network.Contains(c.Own.Subnet) {
+		w.Want("Own.Subnet", c.Own.Subnet, "in the network %v", c.Network)
 	}
 	w.Number("Generation", c.Generation, 1, 3, 3)
 	if b.Type != "vxlan" && c.Generation != 0 && c.Generation != 3 {
@@ -134,6 +137,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byPrefix: map[netip.Prefix][]*mapped{},
 		routes: map[string][]Route{}, before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
+	m.cfg.Key = cmp.Or(cfg.Key, cfg.Own.Subnet.Key())
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)
 	m.rows.Loose = true // a lease may come before its segment
 	return m, nil
@@ -146,10 +150,10 @@ func (m *Mapper) Set(r Record) {
 }
 
 func (m *Mapper) set(r Record) {
-	if r.Key == m.cfg.Own.Subnet.Key() {
+	if r.Key == m.cfg.Key {
 		return
 	}
-	key, sum := clip(r.Key, maxKey+1), maphash.Bytes(m.seed, r.Value)
+	key, sum := clip(r.Key, maxName+1), r.sum(m.seed)
 	if old := m.leases[key]; old != nil {
 		if old.created == r.Created && old.sum == sum {
 			return // renewed
@@ -157,7 +161,7 @@ func (m *Mapper) set(r Record) {
 		m.remove(old)
 	}
 	l := &mapped{key: key, created: r.Created, sum: sum}
-	lease, err := ParseLease(r.Key, r.Value)
+	lease, err := r.Lease()
 	if errors.As(err, &l.wrong); err == nil {
 		l.lease = lease
 	}
@@ -168,7 +172,7 @@ func (m *Mapper) set(r Record) {
 
 // Delete has a lease that has gone.
 func (m *Mapper) Delete(key string) {
-	if l := m.leases[clip(key, maxKey+1)]; l != nil {
+	if l := m.leases[clip(key, maxName+1)]; l != nil {
 		m.remove(l)
 		m.reply()
 	}
@@ -178,7 +182,7 @@ func (m *Mapper) Delete(key string) {
 func (m *Mapper) Reset(records []Record) {
 	keep := map[string]bool{}
 	for _, r := range records {
-		keep[clip(r.Key, maxKey+1)] = true
+		keep[clip(r.Key, maxName+1)] = true
 	}
 	for key, l := range m.leases {
 		if !keep[key] {
@@ -198,7 +202,7 @@ func (m *Mapper) Apply(c Change) {
 		return
 	}
 	for _, k := range c.Deleted {
-		if l := m.leases[clip(k, maxKey+1)]; l != nil {
+		if l := m.leases[clip(k, maxName+1)]; l != nil {
 			m.remove(l)
 		}
 	}

@@ -362,11 +362,11 @@ func TestMapperKeepsLittle(t *testing.T) {
 		m.Set(Record{Key: "10.3.2.0-24", Value: []byte(`{"PublicIP": "` + long + `"}`)})
 	}
 	for r := range m.Remotes() {
-		if len(r.Key) > 100 {
+		if len(r.Key) > 300 {
 			t.Errorf("a key of %d bytes", len(r.Key))
 		}
 		for _, x := range r.Refused {
-			if len(x.Error()) > 500 {
+			if len(x.Error()) > 700 {
 				t.Errorf("a refusal of %d bytes", len(x.Error()))
 			}
 		}
@@ -377,7 +377,7 @@ func TestMapperKeepsLittle(t *testing.T) {
 	m.Delete(long)
 	m.Reset([]Record{{Key: "10.3.2.0-24", Value: []byte(`{"PublicIP": "` + strings.Repeat("y", 4000) + `"}`)}})
 	for r := range m.Remotes() {
-		if len(r.Refused) != 1 || len(r.Refused[0].Error()) > 500 {
+		if len(r.Refused) != 1 || len(r.Refused[0].Error()) > 700 {
 			t.Errorf("%v", r.Refused)
 		}
 	}
@@ -397,7 +397,7 @@ func TestMapperConfig(t *testing.T) {
 	for want, c := range map[string]MapperConfig{
 		"Network: it is needed":                        {},
 		"VRF: : it is needed without Host":             {Network: n, Own: ownLease(n)},
-		"Own.Subnet: none: must be one of the network": {Network: n, VRF: "x"},
+		"Own.Subnet: none: must be in the network":     {Network: n, VRF: "x"},
 		"Generation: 4: must be 1 to 3, or 0 for 3":    {Network: n, Own: ownLease(n), VRF: "x", Generation: 4},
 		"Direct: 0: it is needed with backend host-gw": {Network: host, Own: ownLease(host), VRF: "x"},
 		"Generation: 1: must be 0 or 3":                {Network: host, Own: ownLease(host), VRF: "x", Direct: 9, Generation: 1},

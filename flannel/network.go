@@ -141,6 +141,12 @@ func (n *Network) Suits(s Subnet) bool {
 	return n.IPv4.Suits(s.IPv4) && n.IPv6.Suits(s.IPv6)
 }
 
+// Contains reports whether a subnet is one of the network that somebody else has chosen: of its families, and in it, with any
+// length.
+func (n *Network) Contains(s Subnet) bool {
+	return n.IPv4.contains(s.IPv4) && n.IPv6.contains(s.IPv6)
+}
+
 // String returns the networks and the backend.
 func (n *Network) String() string {
 	var nets []netip.Prefix

@@ -26,7 +26,7 @@ const (
 type Shape interface {
 	control.Programmer
 
-	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own and Generation, 1 to 3.
+	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own, Key and Generation, 1 to 3.
 	Open(n *Network, own *Own, generation int) (MapperConfig, error)
 
 	// Routes changes the routes of the host. At first, and after an error, it gets a snapshot.
@@ -180,7 +180,7 @@ func (p *Plane) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("flannel: %w", err)
 	}
-	mc.Network, mc.Own, mc.Generation = n, own.Lease, p.cfg.Generation
+	mc.Network, mc.Own, mc.Key, mc.Generation = n, own.Lease, own.Record.Key, p.cfg.Generation
 	m, err := NewMapper(&mc)
 	if err != nil {
 		return errors.Join(err, p.cfg.Shape.Close(true))

@@ -33,6 +33,14 @@ func (r *Range) Suits(p netip.Prefix) bool {
 		r.First.Addr().Compare(p.Addr()) <= 0 && p.Addr().Compare(r.Last.Addr()) <= 0
 }
 
+// contains reports whether a subnet is a part of the network. No subnet is part of no network.
+func (r *Range) contains(p netip.Prefix) bool {
+	if !r.IsValid() || !p.IsValid() {
+		return r.IsValid() == p.IsValid()
+	}
+	return p == p.Masked() && p.Bits() >= r.Network.Bits() && r.Network.Contains(p.Addr())
+}
+
 // Free iterates over the subnets that overlap none of taken, in order. Its time is that of sorting taken, however large the range.
 func (r *Range) Free(taken []netip.Prefix) iter.Seq[netip.Prefix] {
 	taken = slices.Clone(taken)

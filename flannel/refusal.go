@@ -9,15 +9,16 @@ import (
 // A Reason says why a lease of another node is not followed. Each is counted by its name.
 type Reason uint8
 
-// Reasons. Those up to BadMAC are what is wrong with a lease whatever the network is.
+// Reasons. Those up to NoSubnet are what is wrong with a lease whatever the network is.
 const (
-	BadKey      Reason = iota // the key is not that of a subnet
-	HostBits                  // the key has host bits: its address is not the first of the subnet
+	BadKey      Reason = iota // the key, or the pod CIDR, is not that of a subnet
+	HostBits                  // it has host bits: its address is not the first of the subnet
 	Oversize                  // the value is longer than a lease can be
 	BadValue                  // the value is not JSON as flannel writes it
 	BadPublicIP               // the public address is missing, or not that of one host
 	BadData                   // the data of the backend are missing, or not JSON as flannel writes it
 	BadMAC                    // the VTEP's MAC is zero or that of a group
+	NoSubnet                  // the node has no pod CIDR
 
 	OtherBackend // the node has another backend
 	OtherVNI     // the node has another VNI
@@ -36,7 +37,7 @@ const (
 )
 
 var reasonWords = []string{
-	BadKey: "key", HostBits: "host-bits", Oversize: "oversize", BadValue: "value", BadPublicIP: "public-ip", BadData: "data", BadMAC: "mac",
+	BadKey: "key", HostBits: "host-bits", Oversize: "oversize", BadValue: "value", BadPublicIP: "public-ip", BadData: "data", BadMAC: "mac", NoSubnet: "no-subnet",
 	OtherBackend: "backend", OtherVNI: "vni", OtherFamily: "family", Outside: "outside", Inside: "inside", OwnSubnet: "own-subnet", OwnPublicIP: "own-public-ip",
 	OwnMAC: "own-mac", SameSubnet: "same-subnet", SameMAC: "same-mac", OffLink: "off-link", Unroutable: "unroutable",
 }
@@ -58,7 +59,7 @@ type Refusal struct {
 const maxDetail = 300
 
 func refusal(key string, r Reason, format string, args ...any) *Refusal {
-	return &Refusal{clip(key, maxKey), r, clip(fmt.Sprintf(format, args...), maxDetail)}
+	return &Refusal{clip(key, maxName), r, clip(fmt.Sprintf(format, args...), maxDetail)}
 }
 
 // Error returns the refusal in one line.

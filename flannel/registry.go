@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/vxswitch/vxswitch/frame"
 )
 
 // A Registry is the [Store] of nodes that choose their subnets themselves, as flanneld does with etcd.
@@ -45,9 +43,6 @@ func (s *Registry) Network(ctx context.Context) (*Network, error) {
 // Leases with its PublicIP that do not suit the network are removed, but reservations. The PublicIP is the IPv6 one only
 // for a network without IPv4.
 func (s *Registry) Acquire(ctx context.Context, n *Network, r Request) (own *Own, err error) {
-	if err := n.check(r.Attrs); err != nil {
-		return nil, err
-	}
 	for range tries {
 		if own, err = s.try(ctx, n, r); !errors.Is(err, ErrTaken) && !errors.Is(err, ErrLost) {
 			return own, err
@@ -56,32 +51,18 @@ func (s *Registry) Acquire(ctx context.Context, n *Network, r Request) (own *Own
 	return nil, fmt.Errorf("flannel: no lease after %d tries: %w", tries, err)
 }
 
-// check returns what is wrong with the attributes of a node's own lease.
-func (n *Network) check(a Attrs) error {
-	for _, f := range []family{ipv4, ipv6} {
-		e := *a.end(f)
-		if e.MAC.IsZero() {
-			e.MAC[0] = 2 // it will be chosen
-		}
-		if on := (Subnet{n.IPv4.First, n.IPv6.First}).prefix(f).IsValid(); !on {
-			continue
-		}
-		if r := f.check(a.Type, &e); r != nil {
-			return fmt.Errorf("flannel: request: %s", r.Detail)
-		}
-	}
-	return nil
-}
-
 func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error) {
 	records, err := s.KV.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	mine, taken := n.sort(records, r)
-	r.Attrs = r.Attrs.withMACs(mine)
-	if r.OneMAC && r.IPv4.MAC.IsHost() && r.IPv6.MAC.IsHost() {
-		r.IPv6.MAC = r.IPv4.MAC
+	var former []Lease
+	for _, m := range mine {
+		former = append(former, m.Lease)
+	}
+	if r.Attrs, err = r.Complete(n, former...); err != nil {
+		return nil, err
 	}
 	for _, m := range mine {
 		if n.Suits(m.Subnet) {
@@ -180,26 +161,6 @@ func prefixesOf(key string) []netip.Prefix {
 
 func overlaps(taken []netip.Prefix, s Subnet) bool {
 	return slices.ContainsFunc(s.prefixes(), func(p netip.Prefix) bool { return slices.ContainsFunc(taken, p.Overlaps) })
-}
-
-// withMACs returns attributes with a MAC where one is needed: the first that the leases have for the VNI, or a random one.
-func (a Attrs) withMACs(leases []*Own) Attrs {
-	for _, f := range []family{ipv4, ipv6} {
-		e := a.end(f)
-		if a.Type != "vxlan" || !e.PublicIP.IsValid() || !e.MAC.IsZero() {
-			continue
-		}
-		for _, l := range leases {
-			if x := l.end(f); x.VNI == e.VNI && x.MAC.IsHost() {
-				e.MAC = x.MAC
-				break
-			}
-		}
-		if e.MAC.IsZero() {
-			e.MAC = frame.RandomMAC()
-		}
-	}
-	return a
 }
 
 // choose returns a free subnet.

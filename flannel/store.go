@@ -3,6 +3,7 @@ package flannel
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"net/netip"
 	"time"
 )
@@ -73,13 +74,38 @@ func (o *Own) Underlay() (local, local6 netip.Addr) {
 
 // A Record is a lease in a store, as it is written there.
 type Record struct {
-	Key   string // without the prefix of the store: see Subnet.Key
-	Value []byte // see Attrs.Value
+	Key   string     // without the prefix of the store: see Subnet.Key
+	Value []byte     // see Attrs.Value
+	Node  *NodeLease // stands for Value if it is not nil; Key is the name of the node
 
 	Created  int64 // the revision of the store with which the key came; the smaller, the older
 	Revision int64 // and that of its last change
 	Expires  bool  // it ends if it is not renewed; false for a reservation
 	Ours     bool  // its last change was made through this Store
+}
+
+// Lease reads the lease: see ParseLease and NodeLease.Lease. The error is a [*Refusal].
+func (r *Record) Lease() (Lease, error) {
+	if r.Node != nil {
+		return r.Node.Lease(r.Key)
+	}
+	return ParseLease(r.Key, r.Value)
+}
+
+// String returns what is written, in one line.
+func (r *Record) String() string {
+	if r.Node != nil {
+		return r.Node.String()
+	}
+	return string(r.Value)
+}
+
+// sum returns a hash of what is written.
+func (r *Record) sum(seed maphash.Seed) uint64 {
+	if r.Node != nil {
+		return maphash.Comparable(seed, *r.Node)
+	}
+	return maphash.Bytes(seed, r.Value)
 }
 
 // A Change says which leases have come, changed and gone.

@@ -64,8 +64,10 @@ func (s Subnet) Key() string {
 	return key
 }
 
-// maxKey is longer than the longest key.
-const maxKey = 80
+const (
+	maxKey  = 80  // longer than the longest key
+	maxName = 253 // of a node of Kubernetes
+)
 
 // ParseKey reads what [Subnet.Key] writes, and nothing else: each subnet has one key. The error is a [*Refusal], with
 // [HostBits] if the address is not the first of the subnet, or else [BadKey].
