@@ -19,5 +19,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), version.Of("vxflanneld"), os.Stdout, os.Stderr))
+	os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), version.Of("vxflanneld"), os.Stdout, os.Stderr, nil))
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	defer stop()
 	switch os.Getenv(program) {
 	case "tap":
-		os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), "bench", os.Stdout, os.Stderr))
+		os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), "bench", os.Stdout, os.Stderr, nil))
 	case "l3":
 		if err := l3(ctx, os.Args[1], netip.MustParseAddr(os.Args[2])); err != nil {
 			fmt.Fprintln(os.Stderr, err)

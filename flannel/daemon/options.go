@@ -18,6 +18,10 @@ type options struct {
 	etcd      etcd.Config
 	endpoints string
 
+	kube        Cluster
+	kubernetes  bool
+	unavailable bool
+
 	ifaces, regexes list
 	canReach        string
 	publicIP        string
@@ -46,12 +50,6 @@ func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
 // absent are the flags of flanneld that have no effect here, what they would have to say, and what to do.
 var absent = []struct{ name, harmless, why string }{
-	{"kube-subnet-mgr", "false", "subnets of Kubernetes nodes are not built: use etcd"},
-	{"kube-api-url", "", "Kubernetes is not built"},
-	{"kube-annotation-prefix", "", "Kubernetes is not built"},
-	{"kubeconfig-file", "", "Kubernetes is not built"},
-	{"net-config-path", "", "the network is in etcd"},
-	{"set-node-network-unavailable", "", "Kubernetes is not built"},
 	{"iptables-resync", "", "the rules are set once, in an nft table of their own"},
 	{"iptables-forward-rules", "false", "allow forwarding in your own rules; in an nft table of its own, accept means nothing to others"},
 	{"ip-blackhole-route", "false", "a route for addresses without a pod is not built"},
@@ -60,11 +58,17 @@ var absent = []struct{ name, harmless, why string }{
 const usage = `Usage: vxflanneld [flags]
 
 Make this host a node of a flannel network. Each flag may be in the environment: FLANNELD_ETCD_ENDPOINTS for -etcd-endpoints.
+With -kube-subnet-mgr, NODE_NAME is the name of the node, or POD_NAMESPACE and POD_NAME that of the pod.
 
   -etcd-endpoints URL,...    default http://127.0.0.1:2379
   -etcd-prefix PATH          default /coreos.com/network
   -etcd-certfile FILE, -etcd-keyfile FILE, -etcd-cafile FILE
   -etcd-username NAME, -etcd-password TEXT
+  -kube-subnet-mgr           leases are in the nodes of Kubernetes, not in etcd
+  -kube-api-url URL, -kubeconfig-file FILE  default: the program is a pod
+  -kube-annotation-prefix NAME  default flannel.alpha.coreos.com
+  -net-config-path FILE      the network, with -kube-subnet-mgr; default /etc/kube-flannel/net-conf.json
+  -set-node-network-unavailable  when pods can be made, set the node's condition NetworkUnavailable to False; default true
   -iface NAME|ADDR           interface to other nodes, several in order; default that of the default route
   -iface-regex EXPR          likewise, by names and addresses, after those of -iface
   -iface-can-reach ADDR      likewise, from which an address is reached
@@ -97,6 +101,12 @@ func parse(args, env []string) (o *options, err error) {
 	fs.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "")
 	fs.StringVar(&o.etcd.Username, "etcd-username", "", "")
 	fs.StringVar(&o.etcd.Password, "etcd-password", "", "")
+	fs.BoolVar(&o.kubernetes, "kube-subnet-mgr", false, "")
+	fs.StringVar(&o.kube.URL, "kube-api-url", "", "")
+	fs.StringVar(&o.kube.Kubeconfig, "kubeconfig-file", "", "")
+	fs.StringVar(&o.kube.Prefix, "kube-annotation-prefix", "flannel.alpha.coreos.com", "")
+	fs.StringVar(&o.kube.NetworkFile, "net-config-path", "/etc/kube-flannel/net-conf.json", "")
+	fs.BoolVar(&o.unavailable, "set-node-network-unavailable", true, "")
 	fs.Var(&o.ifaces, "iface", "")
 	fs.Var(&o.regexes, "iface-regex", "")
 	fs.StringVar(&o.canReach, "iface-can-reach", "", "")
@@ -129,6 +139,11 @@ func parse(args, env []string) (o *options, err error) {
 	}
 	if err := fromEnv(fs, env); err != nil {
 		return nil, err
+	}
+	if o.kubernetes {
+		if err := o.kube.name(env); err != nil {
+			return nil, err
+		}
 	}
 	return o, o.check()
 }

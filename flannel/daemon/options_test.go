@@ -20,9 +20,7 @@ func TestOptions(t *testing.T) {
 		"-no-such-flag":                   "flag provided but not defined: -no-such-flag",
 		"eth0":                            `unexpected argument "eth0"`,
 		"-etcd-endpoints 10.0.0.1:2379":   `Endpoints: "10.0.0.1:2379": must be URLs such as`,
-		"-kube-subnet-mgr":                "subnets of Kubernetes nodes are not built",
-		"-kube-subnet-mgr=true":           "subnets of Kubernetes nodes are not built",
-		"-kube-api-url http://10.0.0.1":   "Kubernetes is not built",
+		"-kube-subnet-mgr":                "-kube-subnet-mgr: NODE_NAME, or POD_NAMESPACE and POD_NAME, must be in the environment",
 		"-ip-blackhole-route":             "a route for addresses without a pod is not built",
 		"-iptables-forward-rules":         "allow forwarding in your own rules",
 		"-public-ip fd00::1":              "-public-ip: \"fd00::1\": must be the address of one host",
@@ -42,6 +40,21 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": `) {
 		t.Error(err)
+	}
+}
+
+// Which node this is is in the environment, as with flanneld.
+func TestKubernetesOptions(t *testing.T) {
+	args := []string{"-kube-subnet-mgr", "-kube-api-url=https://10.0.0.1:6443", "--kubeconfig-file", "/etc/k", "-kube-annotation-prefix", "a.b/c", "-set-node-network-unavailable=false"}
+	want := Cluster{URL: "https://10.0.0.1:6443", Kubeconfig: "/etc/k", Node: "n1", Prefix: "a.b/c", NetworkFile: "/etc/kube-flannel/net-conf.json"}
+	o, err := parse(args, []string{"NODE_NAME=n1", "POD_NAME=p", "POD_NAMESPACE=kube-flannel"})
+	if err != nil || o.kube != want || !o.kubernetes || o.unavailable {
+		t.Errorf("%+v, %v", o, err)
+	}
+	want = Cluster{Pod: "kube-flannel/p", Prefix: "flannel.alpha.coreos.com", NetworkFile: "/x"}
+	o, err = parse([]string{"-net-config-path", "/x"}, []string{"FLANNELD_KUBE_SUBNET_MGR=true", "POD_NAME=p", "POD_NAMESPACE=kube-flannel"})
+	if err != nil || o.kube != want || !o.unavailable {
+		t.Errorf("%+v, %v", o, err)
 	}
 }
 

@@ -22,15 +22,18 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
-	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/hosted"
 	"github.com/vxswitch/vxswitch/node"
 )
 
 // Main is the program. It runs until ctx ends, and returns the exit status: 0, 1 after a failure, 2 for a wrong flag. version
-// is what -version prints.
-func Main(ctx context.Context, args, env []string, version string, stdout, stderr io.Writer) int {
+// is what -version prints. open opens the store in Kubernetes, nil if the program has none: it comes from outside so that who imports
+// this package does not link Kubernetes' client.
+func Main(ctx context.Context, args, env []string, version string, stdout, stderr io.Writer, open func(*Cluster) (ClusterStore, error)) int {
 	o, err := parse(args, env)
+	if err == nil && o.kubernetes && open == nil {
+		err = errors.New("-kube-subnet-mgr: this program is built without Kubernetes")
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usage)
@@ -46,7 +49,7 @@ func Main(ctx context.Context, args, env []string, version string, stdout, stder
 	if o.verbose > 0 {
 		level = slog.LevelInfo
 	}
-	d := &daemon{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})), stdout: stdout, env: env}
+	d := &daemon{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})), stdout: stdout, env: env, open: open}
 	if err := d.run(ctx); err != nil {
 		fmt.Fprintln(stderr, "vxflanneld:", oneLine(err))
 		return 1
@@ -62,7 +65,9 @@ type daemon struct {
 	log    *slog.Logger
 	stdout io.Writer
 	env    []string
+	open   func(*Cluster) (ClusterStore, error)
 	ready  atomic.Bool
+	tell   func(context.Context) error // that pods can be made; nil = nobody
 }
 
 func (d *daemon) run(ctx context.Context) error {
@@ -77,22 +82,22 @@ func (d *daemon) run(ctx context.Context) error {
 		}
 		tasks.Go(func() { d.serve(ctx, l) })
 	}
+	store, done, err := d.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	up, err := d.uplink()
 	if err != nil {
 		return err
 	}
-	store, err := etcd.New(&d.etcd)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	n, err := node.New(&node.Options{Log: d.log, Owners: []string{flannel.DefaultOwner}})
 	if err != nil {
 		return err
 	}
 	defer n.Close()
 	sc := &hosted.Config{Node: n, Device: d.device, Persistent: true, Link: up.name, LinkMTU: up.mtu, Log: d.log}
-	pc := &flannel.PlaneConfig{Store: &flannel.Registry{KV: store}, OneMAC: true, PublicIP: up.ipv4, PublicIPv6: up.ipv6,
+	pc := &flannel.PlaneConfig{Store: store, OneMAC: true, PublicIP: up.ipv4, PublicIPv6: up.ipv6,
 		Links: up.links, Generation: d.generation, Margin: d.renewMargin(), Log: d.log}
 	if b, err := os.ReadFile(d.subnetFile); err == nil {
 		pc.Previous = flannel.PreviousSubnet(b)
@@ -134,6 +139,7 @@ func (d *daemon) run(ctx context.Context) error {
 			return err
 		case <-look.C:
 			d.follow(plane, up)
+			d.available(ctx)
 		}
 	}
 }
@@ -161,6 +167,7 @@ func (d *daemon) isReady(ctx context.Context, plane *flannel.Plane, shape *hoste
 	if err := d.notify("READY=1"); err != nil {
 		d.log.Warn("vxflanneld: systemd", "err", err)
 	}
+	d.available(ctx)
 	fmt.Fprintf(d.stdout, "ready subnet=%s public=%v backend=%s mtu=%d\n", s.Own.Subnet.Key(), cmp.Or(s.Own.IPv4.PublicIP, s.Own.IPv6.PublicIP), s.Network.Backend.Type, f.MTU)
 	return nil
 }

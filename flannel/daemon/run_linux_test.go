@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("VXFLANNELD_TEST") != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		status := Main(ctx, os.Args[1:], os.Environ(), "vxflanneld test", os.Stdout, os.Stderr)
+		status := Main(ctx, os.Args[1:], os.Environ(), "vxflanneld test", os.Stdout, os.Stderr, memoryCluster)
 		stop()
 		os.Exit(status)
 	}
@@ -156,7 +156,7 @@ func TestProgramFails(t *testing.T) {
 	} {
 		out.Reset()
 		errs.Reset()
-		status := Main(t.Context(), strings.Fields(args), nil, "vxflanneld test", &out, &errs)
+		status := Main(t.Context(), strings.Fields(args), nil, "vxflanneld test", &out, &errs, nil)
 		if got := out.String() + errs.String(); status != want.status || !strings.HasPrefix(got, want.text) {
 			t.Errorf("%s: status %d, %q", args, status, got)
 		}
