@@ -10,7 +10,7 @@ SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = cmd examples flannel hostnet metrics offload release
+MODULES = cmd examples flannel flannel/kube hostnet metrics offload release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,15 +127,22 @@ type Node struct {
 	h    *netns.Host
 }
 
-// Start runs flanneld in a host with the address of its device eth0, and waits for its subnet. The network must have EnableNFTables.
+// Start runs flanneld with leases in etcd: see Run.
 func Start(t testing.TB, h *netns.Host, etcd string, args ...string) *Node {
+	t.Helper()
+	return Run(t, h, nil, append([]string{"-etcd-endpoints", etcd}, args...)...)
+}
+
+// Run runs flanneld in a host with the address of its device eth0 and more in its environment, and waits for its subnet. The network
+// must have EnableNFTables.
+func Run(t testing.TB, h *netns.Host, env []string, args ...string) *Node {
 	t.Helper()
 	path := Build(t)
 	netns.Tool(t, "nft")
 	_, err := exec.LookPath("iptables") // it cleans up what it does not use
 	netns.Require(t, err)
 	n := &Node{File: filepath.Join(t.TempDir(), "subnet.env"), h: h}
-	n.Proc = h.Start(path, append([]string{"-etcd-endpoints", etcd, "-iface", "eth0", "-subnet-file", n.File, "-iptables-forward-rules=false"}, args...)...)
+	n.Proc = h.Start("env", slices.Concat(env, []string{path, "-iface", "eth0", "-subnet-file", n.File, "-iptables-forward-rules=false"}, args)...)
 	n.Want("Running backend.")
 	return n
 }
