@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"offload/internal/datapath": {"encap", "frame"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
-	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
 	"release": {}, // likewise: a tool
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
