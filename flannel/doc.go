@@ -13,13 +13,14 @@
 //	      +-----------------------> Mapper: rows of package control for the switch, routes for the host
 //
 // What is written here follows flannel v0.28: the keys, the values and the defaults of its "local subnet manager". Package
-// etcd has the store; [Memory] is one for tests. [Store] is for those that choose subnets in another way. A [Plane] puts the
+// etcd has the store; [Memory] is one for tests. Package kube, a module of its own, has a [Store] in the nodes of Kubernetes, to which
+// others assign subnets: a lease is a [NodeLease] there. A [Plane] puts the
 // parts together: one goroutine, for a [Shape] that makes what the rows need. Package routed has one whose pods are ports of
 // the switch, package hosted one whose host routes.
 //
 // # Whose a subnet is
 //
-// Who has the key, with his PublicIP in its value. A node that starts again takes the lease with its PublicIP, and its
+// With etcd: who has the key, with his PublicIP in its value. A node that starts again takes the lease with its PublicIP, and its
 // MAC from there. Each change of a key is a transaction on the revision that was read last: of two nodes that
 // want one subnet, one gets it, and a node that was away too long hears that its lease is lost, and leaves the key alone.
 // Two nodes with one PublicIP are a mistake: the second takes the lease, and the first hears it from Watch.
@@ -42,6 +43,5 @@
 // # What is not built
 //
 // Backends are vxlan, host-gw, udp and ipip; wireguard and the others of flannel are read, and refused by
-// Backend.Supported. ipip is for package routed. The network is read once, as flanneld does. Subnets from Kubernetes
-// nodes are not built; a Store is what they would be.
+// Backend.Supported. ipip is for package routed. The network is read once, as flanneld does.
 package flannel

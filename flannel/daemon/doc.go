@@ -1,8 +1,8 @@
 // Package daemon is the program vxflanneld: a node of a flannel network that takes flanneld's place on a host. It takes the flags of
-// flanneld v0.28 and the environment FLANNELD_*, keeps its lease in etcd, makes the device flannel.N, writes
-// /run/flannel/subnet.env last, and then follows the leases of other nodes. It is for Linux.
+// flanneld v0.28 and the environment FLANNELD_*, keeps its lease in etcd or in the nodes of Kubernetes, makes the device flannel.N,
+// writes /run/flannel/subnet.env last, and then follows the leases of other nodes. It is for Linux.
 //
-//	etcd  <-- lease -->  flannel.Plane  -->  hosted.Shape: flannel.1, routes  -->  node: VXLAN
+//	store <-- lease -->  flannel.Plane  -->  hosted.Shape: flannel.1, routes  -->  node: VXLAN
 //	                          |
 //	                       ready: nft table, subnet.env, /readyz, systemd
 //

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
@@ -80,6 +81,23 @@ func reach(from *netns.Host, to string) {
 		_, err := from.Try(context.Background(), "ping", "-n", "-c", "1", "-W", "1", to)
 		return err == nil
 	})
+}
+
+// initCommand is that of the DaemonSet's initContainer.
+func initCommand(t *testing.T, manifest string) []string {
+	t.Helper()
+	var x struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ InitContainers []struct{ Command []string } }
+			}
+		}
+	}
+	docs := strings.Split(manifest, "\n---\n")
+	if err := yaml.Unmarshal([]byte(docs[len(docs)-1]), &x); err != nil || len(x.Spec.Template.Spec.InitContainers) != 1 {
+		t.Fatalf("%v: %+v", err, x)
+	}
+	return x.Spec.Template.Spec.InitContainers[0].Command
 }
 
 // Real flanneld with -kube-subnet-mgr and vxflanneld are one network: they say the same of themselves, pods reach each other in both
@@ -153,9 +171,11 @@ func TestFlanneld(t *testing.T) {
 	reach(podB.Host, podD.IPv6.String())
 	said := c.annotations("n3")
 	d.Stop()
-	n3.IP("link", "delete", "flannel.1")
-	n3.IP("link", "delete", "flannel-v6.1")
+	prepare := initCommand(t, string(manifest))
+	n3.Run(prepare[0], prepare[1:]...)
 	e := c.ours(n3, 3) // from one to the other
+	n3.Run(prepare[0], prepare[1:]...)
+	n3.IP("link", "show", "flannel.1") // ours stays
 	now := c.annotations("n3")
 	if now["backend-data"] != said["backend-data"] || now["public-ip"] != said["public-ip"] {
 		t.Errorf("annotations %q, were %q", now, said)
