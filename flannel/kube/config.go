@@ -34,7 +34,7 @@ type Config struct {
 	NetworkFile string // with the JSON of the network; default /etc/kube-flannel/net-conf.json
 	ConfigMap   string // NAMESPACE/NAME of the one that has net-conf.json, such as kube-flannel/kube-flannel-cfg, in place of NetworkFile
 
-	Timeout time.Duration // of each call, and of a watch until it begins, at least 100 ms; 0 = 10 s
+	Timeout time.Duration // of each call, and of a watch until it begins, at least 100 ms; a list of all nodes may take six times as long; 0 = 10 s
 }
 
 // prefixes are those that flannel takes.

@@ -160,7 +160,7 @@ func TestFlanneld(t *testing.T) {
 	}
 
 	b.Stop()
-	b = c.ours(n2, 2) // a restart
+	c.ours(n2, 2) // a restart
 	if again := c.annotations("n2"); !maps.Equal(again, ours) {
 		t.Errorf("annotations after a restart %q, were %q", again, ours)
 	}

@@ -36,6 +36,9 @@ func (s *Store) Watch(ctx context.Context, f func(flannel.Change)) error {
 	return s.wrap("watch", err)
 }
 
+// listTime is how many times longer than another call a list of all nodes may take.
+const listTime = 6
+
 // A source is where a reflector has its nodes from.
 type source struct {
 	s   *Store
@@ -55,7 +58,7 @@ func (x *source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 			o.Limit = 0 // from the API server's memory, not from etcd
 		}
 	}
-	ctx, cancel := x.s.call(ctx)
+	ctx, cancel := context.WithTimeout(ctx, listTime*x.s.cfg.Timeout)
 	defer cancel()
 	return x.s.client.nodes.List(ctx, o)
 }
