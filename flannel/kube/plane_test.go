@@ -3,15 +3,9 @@ package kube
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"testing"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/control/controltest"
@@ -108,34 +102,5 @@ func planes(l *lab) {
 	l.annotate("a", "kube-subnet-manager-", "")
 	if err := <-a.ended; !errors.Is(err, flannel.ErrLost) {
 		l.Errorf("a, whose annotation is gone: %v", err)
-	}
-}
-
-// While the API server is away the rows stay, and what has happened meanwhile is there when it is back.
-func TestStale(t *testing.T) {
-	l := newFake(t)
-	l.node("a", "10.244.1.0/24")
-	l.node("b", "10.244.2.0/24")
-	l.node("c", "10.244.3.0/24")
-	l.acquire(l.store("b"), network(l, vxlan), request("192.0.2.2"))
-	var away atomic.Bool
-	watches := make(chan *ending, 10)
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
-	refuse := func(clienttesting.Action) (bool, runtime.Object, error) { return away.Load(), nil, refused }
-	l.fake.PrependReactor("list", "nodes", refuse)
-	l.fake.client.nodes = &cut{nodes: l.fake.client.nodes, watches: watches}
-	a := l.run("a", "192.0.2.1")
-	a.want("b", "10.244.2.0/24")
-	away.Store(true)
-	(<-watches).end()
-	l.until("that it is away", func() bool { return !a.Status().Stale.IsZero() })
-	a.want("what was there", "10.244.2.0/24")
-	r := request("192.0.2.3")
-	r.IPv4.MAC[5]++
-	l.acquire(l.store("c"), network(l, vxlan), r)
-	away.Store(false)
-	a.want("what has happened", "10.244.2.0/24", "10.244.3.0/24")
-	if s := a.Status(); !s.Stale.IsZero() || s.Snapshots != 2 {
-		t.Errorf("%+v", s)
 	}
 }

@@ -267,82 +267,6 @@ func renew(l *lab) {
 	l.lost(s.Renew(l.Context(), own))
 }
 
-// A node that was removed and made anew is another one, although it says the same.
-func another(l *lab) {
-	l.node("a", "10.244.7.0/24")
-	s := l.store("a")
-	own := l.acquire(s, network(l, vxlan), request("192.0.2.1"))
-	f := l.follow(s)
-	f.want("the lease", "a")
-	says := l.annotations("a")
-	l.remove("a")
-	f.want("nothing")
-	l.node("a", "10.244.7.0/24")
-	var pairs []string
-	for k, v := range says {
-		pairs = append(pairs, k, v)
-	}
-	l.annotate("a", pairs...)
-	f.until("the other one", func() bool {
-		r, ok := f.records[l.name("a")]
-		return ok && !r.Ours && r.Node.PublicIP == "192.0.2.1"
-	})
-	l.lost(s.Renew(l.Context(), own))
-}
-
-func follow(l *lab) {
-	n := network(l, vxlan)
-	l.node("a", "10.244.7.0/24")
-	l.node("b", "10.244.8.0/24")
-	l.node("windows", "10.244.9.0/24") // without flannel
-	l.acquire(l.store("b"), n, request("192.0.2.2"))
-	s := l.store("a")
-	f := l.follow(s)
-	f.want("what is there", "b")
-	own := l.acquire(s, n, request("192.0.2.1"))
-	f.want("a lease more", "a", "b")
-	f.until("whose they are", func() bool { return f.records[l.name("a")].Ours && !f.records[l.name("b")].Ours })
-	f.mu.Lock()
-	a, b, before := f.records[l.name("a")], f.records[l.name("b")], len(f.changes)
-	f.mu.Unlock()
-	if lease, err := a.Lease(); err != nil || lease != own.Lease || a.Revision < b.Revision || a.Created == 0 {
-		l.Errorf("%+v, %v", a, err)
-	}
-	for range 10 {
-		l.beat("a")
-		l.beat("b")
-		l.annotate("windows", "other", fmt.Sprint(labs.Add(1)))
-	}
-	l.annotate("b", "public-ip", "192.0.2.22")
-	f.until("a change", func() bool { return f.records[l.name("b")].Node.PublicIP == "192.0.2.22" })
-	f.mu.Lock()
-	if got := len(f.changes); got != before+1 {
-		l.Errorf("%d changes for one: %+v", got-before, f.changes[before:])
-	}
-	f.mu.Unlock()
-	l.annotate("b", "kube-subnet-manager", "false")
-	f.want("without one that is no longer managed", "a")
-	l.annotate("b", "kube-subnet-manager", "true")
-	f.want("with it", "a", "b")
-	l.node("c")
-	l.annotate("c", "kube-subnet-manager", "true")
-	f.want("one without a pod CIDR", "a", "b", "c")
-	f.mu.Lock()
-	c := f.records[l.name("c")]
-	f.mu.Unlock()
-	var r *flannel.Refusal
-	if _, err := c.Lease(); !errors.As(err, &r) || r.Reason != flannel.NoSubnet || r.Key != l.name("c") {
-		l.Errorf("%v", err)
-	}
-	l.remove("b")
-	f.want("without a node", "a", "c")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.snapshots != 1 || len(f.errs) != 0 {
-		l.Errorf("%d snapshots, errors %v", f.snapshots, f.errs)
-	}
-}
-
 // Others write the node all the time: what is written meets what was read.
 func busy(l *lab) {
 	n := network(l, vxlan)
@@ -477,37 +401,5 @@ func TestNetworkFile(t *testing.T) {
 	l.ok(os.WriteFile(file, []byte(vxlan), 0o600))
 	if n, err := s.Network(t.Context()); err != nil || n.IPv4.Network.String() != "10.244.0.0/16" {
 		t.Errorf("%v, %v", n, err)
-	}
-}
-
-// When the API server is away, a watch ends, and another one begins with a snapshot of what has happened.
-func TestAway(t *testing.T) {
-	l := newFake(t)
-	n := network(l, vxlan)
-	l.node("a", "10.244.7.0/24")
-	l.node("b", "10.244.8.0/24")
-	l.acquire(l.store("b"), n, request("192.0.2.2"))
-	var away atomic.Bool
-	refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
-		return away.Load(), nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
-	}
-	l.fake.PrependReactor("list", "nodes", refuse)
-	s := l.store("a")
-	f := l.follow(s)
-	f.want("what is there", "b")
-	away.Store(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := s.Watch(ctx, func(flannel.Change) {}); err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("%v", err)
-	}
-	away.Store(false)
-	before := time.Now()
-	if err := s.Watch(ctx, func(c flannel.Change) {
-		if c.Snapshot && len(c.Set) == 1 {
-			cancel()
-		}
-	}); !errors.Is(err, context.Canceled) || time.Since(before) > 20*time.Second {
-		t.Errorf("%v", err)
 	}
 }
