@@ -112,6 +112,7 @@ func TestFlanneld(t *testing.T) {
 	}
 	apply(t, s, string(manifest))
 	c := &cluster{lab: newServer(t, s), net: l, server: s, network: filepath.Join(t.TempDir(), "net-conf.json"), configs: map[int]string{}}
+	c.born = map[string]string{"node.alpha.kubernetes.io/ttl": "0"} // as kube-controller-manager does; without any, flanneld panics
 	c.exe, err = os.Executable()
 	c.ok(err)
 	c.ok(os.WriteFile(c.network, []byte(`{"Network": "10.244.0.0/16", "EnableIPv6": true, "IPv6Network": "fd00:244::/48", "EnableNFTables": true, "Backend": {"Type": "vxlan"}}`), 0o600))

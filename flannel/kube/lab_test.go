@@ -34,6 +34,7 @@ type lab struct {
 	fake   *fake        // nil with a real API server
 	rest   *rest.Config // nil with the fake
 	prefix string
+	born   map[string]string // annotations of new nodes
 }
 
 // objects are those of a kind.
@@ -115,7 +116,7 @@ func (l *lab) store(node string, change ...func(c *Config)) *Store {
 // node makes a node as a kubelet and kube-controller-manager do.
 func (l *lab) node(node string, cidrs ...string) {
 	l.Helper()
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.name(node)}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.name(node), Annotations: l.born}}
 	if len(cidrs) > 0 {
 		n.Spec.PodCIDR, n.Spec.PodCIDRs = cidrs[0], cidrs
 	}
