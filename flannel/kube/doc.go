@@ -31,6 +31,6 @@
 //
 // The pod CIDR may come later than the program, which waits for it. A node whose annotation kube-subnet-manager goes is
 // followed no longer. A watch that fails ends: whoever watches again begins with a snapshot, no older than what this store has written.
-// With Kubernetes 1.34 and newer a snapshot is a stream, of which the parts that are not needed, most of a node, are thrown away
-// one node at a time. A silent partition is noticed by the HTTP/2 pings of client-go after 45 s, and by calls after Config.Timeout.
+// With Kubernetes 1.34 and newer, and etcd 3.5, a snapshot is a stream, of which the parts that are not needed, most of a node, are thrown
+// away one node at a time; else it is a list. A silent partition is noticed by the HTTP/2 pings of client-go after 45 s, and by calls after Config.Timeout.
 package kube
