@@ -12,14 +12,25 @@ var renamed = map[string]string{
 // the text and its key.
 func Parse(text []byte) (*Config, error) {
 	c := new(Config)
-	r, err := conf.Read(text, c, renamed)
+	r, err := ParseIn(text, c, c)
 	if err == nil {
-		err = checker{Report: r, file: true}.check(c)
+		err = r.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// ParseIn reads a file that has sections of a program beside a configuration: to is a pointer to a struct that embeds the Config to
+// which c points, without a key. The report has the errors of all types and those in the configuration; the program adds those in
+// its sections. The error is that of [conf.Read]: the text is not JSON.
+func ParseIn(text []byte, to any, c *Config) (*conf.Report, error) {
+	r, err := conf.Read(text, to, renamed)
+	if err == nil {
+		checker{Report: r, file: true}.check(c)
+	}
+	return r, err
 }
 
 // Check returns the errors in a configuration as [setting.Errors] without positions. The Check methods of its parts

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +16,7 @@ import (
 // Provide adds tunnels, ports, policies, segments and VRFs to the configuration for an owner such as a control plane,
 // in place of what it had provided before; nil removes it. [Node.Apply] and other owners leave it alone. Names and VNIs are
 // unique among all, but for two things: a VRF may have routes and pools of several owners, and a segment members of
-// several, of whom one may set more of it than VNI and Members.
+// several, of whom one may set its Gateway, and one the rest of it.
 //
 // On an error nothing has changed. A configuration that lacks what an owner's parts refer to is refused, too, until they
 // are removed.
@@ -96,7 +97,7 @@ func merge(base *Config, provided map[string]*Config) (*Config, error) {
 	return c, joinMembers(c)
 }
 
-// joinMembers adds the members of segments with nothing else to the segment that is there.
+// joinMembers adds the members of segments, and their gateway, to the segment that is there.
 func joinMembers(c *Config) error {
 	first := map[frame.VNI]int{}
 	for i := 0; i < len(c.Segments); i++ {
@@ -106,16 +107,21 @@ func joinMembers(c *Config) error {
 			first[s.VNI] = i
 			continue
 		}
-		if !reflect.DeepEqual(s, Segment{VNI: s.VNI, Members: s.Members}) {
-			if at < i && reflect.DeepEqual(c.Segments[at], Segment{VNI: s.VNI, Members: c.Segments[at].Members}) {
-				s, c.Segments[at] = c.Segments[at], s // whoever came first only had members
-			} else {
-				return errors.New(about(s.VNI) + ": is another owner's; only Members can be added")
+		if !joins(&s, &c.Segments[at]) {
+			if !joins(&c.Segments[at], &s) {
+				return errors.New(about(s.VNI) + ": is another owner's; only Members, and a Gateway if there is none, can be added")
 			}
+			s, c.Segments[at] = c.Segments[at], s // whoever came first had nothing else
 		}
 		c.Segments[at].Members = append(c.Segments[at].Members, s.Members...)
+		c.Segments[at].Gateway = cmp.Or(c.Segments[at].Gateway, s.Gateway)
 		c.Segments = slices.Delete(c.Segments, i, i+1)
 		i--
 	}
 	return nil
+}
+
+// joins reports whether a segment can be added to another one: it has members, and the only gateway of both.
+func joins(s, to *Segment) bool {
+	return reflect.DeepEqual(*s, Segment{VNI: s.VNI, Members: s.Members, Gateway: s.Gateway}) && (s.Gateway == nil || to.Gateway == nil)
 }

@@ -56,7 +56,7 @@ func TestProvide(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		"a segment of another":      {func() error { return b.Provide("evpn", l3vni(10)) }, "node: owner evpn: segment 10: is another owner's; only Members can be added"},
+		"a segment of another":      {func() error { return b.Provide("evpn", l3vni(10)) }, "node: owner evpn: segment 10: is another owner's; only Members, and a Gateway if there is none, can be added"},
 		"a port of another":         {func() error { return b.Provide("evpn", &Config{Ports: []Port{{Name: "p2"}}}) }, "ports[2].name"},
 		"what the node has":         {func() error { return b.Provide("evpn", &Config{Control: Control{Socket: "/x"}}) }, "node: owner evpn: Provide: only"},
 		"the configuration's name":  {func() error { return b.Provide(Owner, nil) }, "the name of a control plane is required"},
@@ -80,6 +80,16 @@ func TestProvide(t *testing.T) {
 	must(t, b.Provide("evpn", nil))
 	must(t, b.Provide("evpn", nil))
 	want("one is gone", 10, 20)
+	gateway := Segment{VNI: 10, Gateway: &SegmentGateway{VRF: "red", Gateway: Gateway{MAC: frame.MAC{2, 0, 0, 0, 0, 9}}}}
+	must(t, b.Provide("evpn", &Config{VRFs: []VRF{{Name: "red"}}, Segments: []Segment{gateway}})) // a gateway alone, for the segment of the file
+	if s := b.segments[10]; s.iface == nil || s.first != "v" || len(s.vsi.Attachments()) != 3 {
+		t.Errorf("a gateway from another owner: %+v", s)
+	}
+	if err := b.Provide("other", &Config{Segments: []Segment{gateway}}); err == nil || !strings.Contains(err.Error(), "segment 10: is another owner's") {
+		t.Errorf("a second gateway: %v", err)
+	}
+	must(t, b.Provide("evpn", nil))
+	want("it is gone", 10, 20)
 	must(t, b.Provide("ovsdb", nil))
 	want("both are", 10)
 	if n := len(b.segments[10].vsi.Attachments()); n != 2 {
