@@ -376,6 +376,7 @@ type Remote struct {
 	Lease   Lease      // zero if it cannot be read
 	Refused []*Refusal // of one or both families; none if it is followed
 	Rows    []control.Row
+	Direct  bool // packets to it, of one or both families, go without a tunnel
 }
 
 // Len returns the number of leases of other nodes.
@@ -386,7 +387,8 @@ func (m *Mapper) Remotes() iter.Seq[Remote] {
 	return func(yield func(Remote) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m.leases)) {
 			l := m.leases[key]
-			if !yield(Remote{key, l.lease, slices.Clone(l.refused), m.rows.Rows(rowKey{lease: key})}) {
+			direct := m.cfg.Network.Backend.Type == "host-gw" || m.direct(l, ipv4) || m.direct(l, ipv6)
+			if !yield(Remote{key, l.lease, slices.Clone(l.refused), m.rows.Rows(rowKey{lease: key}), direct}) {
 				return
 			}
 		}

@@ -193,11 +193,7 @@ func (p *Plane) run(ctx context.Context) error {
 	p.mu.Unlock()
 	f := &follower{p: p, changes: make(chan Change, 16), ended: make(chan error), misses: make(chan frame.Event, 64), renewed: make(chan renewal)}
 	err = f.run(ctx, own)
-	lost := errors.Is(err, ErrLost)
-	if lost {
-		p.log.Error("flannel: the lease is lost", "subnet", own.Subnet.String(), "err", err)
-	}
-	return errors.Join(err, p.cfg.Shape.Close(lost))
+	return errors.Join(err, p.cfg.Shape.Close(errors.Is(err, ErrLost)))
 }
 
 // network reads the network, as soon as it is there.

@@ -283,7 +283,7 @@ func TestLost(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, err, s.Status().Phase)
 			}
 			s.want(name)
-			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.count("level=ERROR") != 1 {
+			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.count("level=ERROR") != 0 { // who runs it says so
 				t.Errorf("%s: closed %v, log %s", name, s.shape.closed, &s.log.b)
 			}
 		})

@@ -1,13 +1,16 @@
-// Package daemon is the program vxflanneld: a node of a flannel network that takes flanneld's place on a host. It takes the flags of
-// flanneld v0.28 and the environment FLANNELD_*, keeps its lease in etcd or in the nodes of Kubernetes, makes the device flannel.N,
-// writes /run/flannel/subnet.env last, and then follows the leases of other nodes. It is for Linux.
+// Package daemon makes a [node.Node] one of a flannel network, from settings with the names of flanneld's flags: [Daemon] is what
+// vxflanneld and vxswitchd have in common. It finds the interface to other nodes, keeps the node's lease in its store, writes
+// /run/flannel/subnet.env once pods can be made, and follows the leases of other nodes.
 //
-//	store <-- lease -->  flannel.Plane  -->  hosted.Shape: flannel.1, routes  -->  node: VXLAN
-//	                          |
-//	                       ready: nft table, subnet.env, /readyz, systemd
+//	store <-- lease -->  flannel.Plane  -->  mode l3:  routed.Shape, pods are ports of the switch
+//	                          |              mode tap: hosted.Shape, flannel.1 and routes of the host
+//	                       ready: nft table, subnet.env
 //
-// When it ends, or is killed, the device stays with its address and routes, and the next process takes them: "ip link delete
-// flannel.1" ends it for good. A lost lease removes them.
+// [Main] is the program vxflanneld, which takes flanneld's place on a host: with the flags of flanneld v0.28 and the environment
+// FLANNELD_*, in mode tap, on a node of its own, with leases in etcd or in the nodes of Kubernetes,
+// /readyz and systemd. Flags of flanneld that it does not have are errors
+// that say so. It is for Linux.
 //
-// Flags of flanneld that this program does not have are errors that say so.
+// In mode tap the device stays with its address and routes when the process ends or is killed, and the next process takes them:
+// "ip link delete flannel.1", or [Daemon.Leave], ends it for good. A lost lease removes them.
 package daemon

@@ -43,8 +43,8 @@ func toward(to netip.Addr) (netip.Addr, error) {
 // somewhere are addresses that only a default route leads to (RFC 5737, RFC 3849).
 var somewhere = []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("2001:db8:ffff::1")}
 
-// uplink finds the interface that the flags say, in flanneld's order.
-func (o *options) uplink() (*uplink, error) {
+// uplink finds the interface that the settings say, in flanneld's order.
+func (c *Config) uplink() (*uplink, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (o *options) uplink() (*uplink, error) {
 			return slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == a })
 		})
 	}
-	for _, name := range o.ifaces {
+	for _, name := range c.Iface {
 		a, err := netip.ParseAddr(name)
 		if u := by(func(i net.Interface, addrs []netip.Prefix) bool { return i.Name == name }); u != nil {
 			return u, nil
@@ -72,7 +72,7 @@ func (o *options) uplink() (*uplink, error) {
 			}
 		}
 	}
-	for _, expr := range o.regexes {
+	for _, expr := range c.IfaceRegex {
 		re := regexp.MustCompile(expr)
 		u := by(func(i net.Interface, addrs []netip.Prefix) bool {
 			return re.MatchString(i.Name) || slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return re.MatchString(p.Addr().String()) })
@@ -83,16 +83,14 @@ func (o *options) uplink() (*uplink, error) {
 	}
 	to := somewhere
 	switch {
-	case o.canReach != "":
-		to = []netip.Addr{netip.MustParseAddr(o.canReach)}
-	case len(o.ifaces)+len(o.regexes) > 0:
-		return nil, fmt.Errorf("-iface, -iface-regex: %s: no interface with an address is called so", strings.Join(append(o.ifaces, o.regexes...), ", "))
-	case o.publicIP+o.publicIPv6 != "":
-		for _, s := range []string{o.publicIP, o.publicIPv6} {
-			if a, err := netip.ParseAddr(s); err == nil {
-				if u := at(a); u != nil {
-					return u.prefer(a), nil
-				}
+	case c.IfaceCanReach.IsValid():
+		to = []netip.Addr{c.IfaceCanReach}
+	case len(c.Iface)+len(c.IfaceRegex) > 0:
+		return nil, fmt.Errorf("iface %s: no interface with an address is called so", strings.Join(slices.Concat(c.Iface, c.IfaceRegex), ", "))
+	default:
+		for _, a := range []netip.Addr{c.PublicIP, c.PublicIPv6} {
+			if u := at(a); u != nil && a.IsValid() {
+				return u.prefer(a), nil
 			}
 		}
 	}
@@ -103,7 +101,7 @@ func (o *options) uplink() (*uplink, error) {
 			}
 		}
 	}
-	return nil, errors.New("there is no default route that says which interface leads to other nodes: -iface says so")
+	return nil, errors.New("iface: there is no default route that says which interface leads to other nodes")
 }
 
 func newUplink(i net.Interface, addrs []netip.Prefix) *uplink {

@@ -39,6 +39,9 @@ func masquerade(n *flannel.Network, own flannel.Subnet, random bool) string {
 	return b.String()
 }
 
+// noMasquerade removes the rules, if they are there.
+const noMasquerade = "table inet " + table + "\ndelete table inet " + table + "\n"
+
 // nft runs the program.
 func nft(ctx context.Context, rules string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -46,7 +49,7 @@ func nft(ctx context.Context, rules string) error {
 	c := exec.CommandContext(ctx, "nft", "-f", "-")
 	c.Stdin = strings.NewReader(rules)
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("-ip-masq: nft: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("nft: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -6,40 +6,29 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"regexp"
+	"reflect"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // options are the flags, with the names of flanneld.
 type options struct {
-	etcd      etcd.Config
-	endpoints string
+	cfg Config
 
 	kube        Cluster
 	kubernetes  bool
 	unavailable bool
 
-	ifaces, regexes list
-	canReach        string
-	publicIP        string
-	publicIPv6      string
-
-	subnetFile string
-	margin     int // minutes
-	masq       bool
-	noRandom   bool
-
 	healthzIP   string
 	healthzPort int
 
-	mode       string
-	device     string
-	generation int
-	verbose    int
-	version    bool
+	verbose int
+	version bool
 }
 
 // list is a flag that may be given several times.
@@ -47,6 +36,17 @@ type list []string
 
 func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+
+// address is a flag with an address.
+type address struct{ *netip.Addr }
+
+func (a address) String() string { return "" }
+func (a address) Set(s string) (err error) {
+	if *a.Addr, err = netip.ParseAddr(s); err != nil {
+		return errors.New("must be the address of one host")
+	}
+	return nil
+}
 
 // absent are the flags of flanneld that have no effect here, what they would have to say, and what to do.
 var absent = []struct{ name, harmless, why string }{
@@ -57,7 +57,7 @@ var absent = []struct{ name, harmless, why string }{
 
 const usage = `Usage: vxflanneld [flags]
 
-Make this host a node of a flannel network. Each flag may be in the environment: FLANNELD_ETCD_ENDPOINTS for -etcd-endpoints.
+Make this host a node of a flannel network. Each flag may be in the environment, as FLANNELD_ETCD_ENDPOINTS for -etcd-endpoints.
 With -kube-subnet-mgr, NODE_NAME is the name of the node, or POD_NAMESPACE and POD_NAME that of the pod.
 
   -etcd-endpoints URL,...    default http://127.0.0.1:2379
@@ -82,45 +82,56 @@ With -kube-subnet-mgr, NODE_NAME is the name of the node, or POD_NAMESPACE and P
   -v N                       1 or more: also what is normal
   -version
 
-Not flanneld's:
+Flags that flanneld has not:
 
-  -mode tap                  the host's kernel routes
+  -mode tap                  the host's kernel routes; that the switch does is for vxswitchd
   -dev NAME                  device; default flannel. and the VNI
   -generation N              of vxlan: 3 all at once, 2 and 1 on demand; default 3
 `
 
 // parse reads flags and environment. The environment gives way.
 func parse(args, env []string) (o *options, err error) {
-	o = new(options)
+	o = &options{cfg: Config{Mode: TAP}}
+	c := &o.cfg
+	var endpoints string
+	var margin int
 	fs := flag.NewFlagSet("vxflanneld", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&o.endpoints, "etcd-endpoints", etcd.DefaultEndpoint, "")
-	fs.StringVar(&o.etcd.Prefix, "etcd-prefix", etcd.DefaultPrefix, "")
-	fs.StringVar(&o.etcd.CertFile, "etcd-certfile", "", "")
-	fs.StringVar(&o.etcd.KeyFile, "etcd-keyfile", "", "")
-	fs.StringVar(&o.etcd.CAFile, "etcd-cafile", "", "")
-	fs.StringVar(&o.etcd.Username, "etcd-username", "", "")
-	fs.StringVar(&o.etcd.Password, "etcd-password", "", "")
+	fs.StringVar(&endpoints, "etcd-endpoints", etcd.DefaultEndpoint, "")
+	fs.StringVar(&c.Prefix, "etcd-prefix", etcd.DefaultPrefix, "")
+	fs.StringVar(&c.CertFile, "etcd-certfile", "", "")
+	fs.StringVar(&c.KeyFile, "etcd-keyfile", "", "")
+	fs.StringVar(&c.CAFile, "etcd-cafile", "", "")
+	fs.StringVar(&c.Username, "etcd-username", "", "")
+	fs.StringVar(&c.Password, "etcd-password", "", "")
 	fs.BoolVar(&o.kubernetes, "kube-subnet-mgr", false, "")
 	fs.StringVar(&o.kube.URL, "kube-api-url", "", "")
 	fs.StringVar(&o.kube.Kubeconfig, "kubeconfig-file", "", "")
 	fs.StringVar(&o.kube.Prefix, "kube-annotation-prefix", "flannel.alpha.coreos.com", "")
 	fs.StringVar(&o.kube.NetworkFile, "net-config-path", "/etc/kube-flannel/net-conf.json", "")
 	fs.BoolVar(&o.unavailable, "set-node-network-unavailable", true, "")
-	fs.Var(&o.ifaces, "iface", "")
-	fs.Var(&o.regexes, "iface-regex", "")
-	fs.StringVar(&o.canReach, "iface-can-reach", "", "")
-	fs.StringVar(&o.publicIP, "public-ip", "", "")
-	fs.StringVar(&o.publicIPv6, "public-ipv6", "", "")
-	fs.StringVar(&o.subnetFile, "subnet-file", "/run/flannel/subnet.env", "")
-	fs.IntVar(&o.margin, "subnet-lease-renew-margin", 60, "")
-	fs.BoolVar(&o.masq, "ip-masq", false, "")
-	fs.BoolVar(&o.noRandom, "ip-masq-fully-random-disable", false, "")
+	fs.Var((*list)(&c.Iface), "iface", "")
+	fs.Var((*list)(&c.IfaceRegex), "iface-regex", "")
+	fs.Var(address{&c.IfaceCanReach}, "iface-can-reach", "")
+	fs.Var(address{&c.PublicIP}, "public-ip", "")
+	fs.Var(address{&c.PublicIPv6}, "public-ipv6", "")
+	fs.StringVar(&c.SubnetFile, "subnet-file", DefaultSubnetFile, "")
+	fs.IntVar(&margin, "subnet-lease-renew-margin", 60, "")
+	fs.BoolVar(&c.IPMasq, "ip-masq", false, "")
+	fs.BoolVar(&c.NoFullyRandom, "ip-masq-fully-random-disable", false, "")
 	fs.StringVar(&o.healthzIP, "healthz-ip", "0.0.0.0", "")
 	fs.IntVar(&o.healthzPort, "healthz-port", 0, "")
-	fs.StringVar(&o.mode, "mode", "tap", "")
-	fs.StringVar(&o.device, "dev", "", "")
-	fs.IntVar(&o.generation, "generation", 3, "")
+	fs.Func("mode", "", func(s string) error {
+		switch s {
+		case "tap":
+			return nil
+		case "l3":
+			return errors.New("pods that are ports of the switch are for vxswitchd: use the section flannel of its file")
+		}
+		return errors.New("must be tap")
+	})
+	fs.StringVar(&c.Device, "dev", "", "")
+	fs.IntVar(&c.Generation, "generation", 3, "")
 	fs.IntVar(&o.verbose, "v", 0, "")
 	fs.BoolVar(&o.version, "version", false, "")
 	for _, x := range absent {
@@ -145,7 +156,49 @@ func parse(args, env []string) (o *options, err error) {
 			return nil, err
 		}
 	}
-	return o, o.check()
+	for _, e := range strings.Split(endpoints, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			c.Endpoints = append(c.Endpoints, e)
+		}
+	}
+	switch {
+	case margin < 1 || margin > 24*60-1:
+		return nil, fmt.Errorf("-subnet-lease-renew-margin: %d: must be 1 to 1439", margin)
+	case o.healthzPort < 0 || o.healthzPort > 65535:
+		return nil, fmt.Errorf("-healthz-port: %d: must be 0 to 65535", o.healthzPort)
+	case c.SubnetFile == "":
+		return nil, errors.New("-subnet-file: it is needed")
+	}
+	c.RenewMargin = time.Duration(margin) * time.Minute
+	return o, flagged(c.Check())
+}
+
+// flagged calls settings by their flags.
+func flagged(err error) error {
+	var errs setting.Errors
+	if !errors.As(err, &errs) {
+		return err
+	}
+	var lines []string
+	for _, e := range errs {
+		x := *e
+		key, _, _ := strings.Cut(conf.Key(reflect.TypeFor[Config](), x.Path), "[")
+		x.Config, x.Path = "", "-"+flagOf(key)
+		lines = append(lines, x.Error())
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+// flagOf returns the flag of a key: etcd-endpoints for etcdEndpoints, public-ip for publicIP, etcd-keyfile for etcdKeyFile.
+func flagOf(key string) string {
+	var b strings.Builder
+	for i, c := range key {
+		if unicode.IsUpper(c) && !unicode.IsUpper(rune(key[i-1])) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return strings.NewReplacer("cert-file", "certfile", "key-file", "keyfile").Replace(b.String())
 }
 
 // fromEnv sets the flags that are not given from the environment.
@@ -169,42 +222,3 @@ func fromEnv(fs *flag.FlagSet, env []string) (err error) {
 	})
 	return err
 }
-
-func (o *options) check() error {
-	for _, e := range strings.Split(o.endpoints, ",") {
-		if e = strings.TrimSpace(e); e != "" {
-			o.etcd.Endpoints = append(o.etcd.Endpoints, e)
-		}
-	}
-	if err := o.etcd.Check(); err != nil {
-		return err
-	}
-	for name, s := range map[string]string{"public-ip": o.publicIP, "public-ipv6": o.publicIPv6, "iface-can-reach": o.canReach} {
-		if a, err := netip.ParseAddr(s); s != "" && (err != nil || a.IsUnspecified() || a.IsMulticast() || name == "public-ip" && !a.Is4() || name == "public-ipv6" && !a.Is6()) {
-			return fmt.Errorf("-%s: %q: must be the address of one host", name, s)
-		}
-	}
-	for _, e := range o.regexes {
-		if _, err := regexp.Compile(e); err != nil {
-			return fmt.Errorf("-iface-regex: %w", err)
-		}
-	}
-	switch {
-	case o.margin < 1 || o.margin > 24*60-1:
-		return fmt.Errorf("-subnet-lease-renew-margin: %d: must be 1 to 1439", o.margin)
-	case o.healthzPort < 0 || o.healthzPort > 65535:
-		return fmt.Errorf("-healthz-port: %d: must be 0 to 65535", o.healthzPort)
-	case o.mode == "l3":
-		return errors.New("-mode: l3: pods as ports of the switch are not built in this program; package routed has them")
-	case o.mode != "tap":
-		return fmt.Errorf("-mode: %q: must be tap", o.mode)
-	case o.generation < 1 || o.generation > 3:
-		return fmt.Errorf("-generation: %d: must be 1 to 3", o.generation)
-	case o.subnetFile == "":
-		return errors.New("-subnet-file: it is needed")
-	}
-	return nil
-}
-
-// renewMargin is how long before its end a lease is renewed.
-func (o *options) renewMargin() time.Duration { return time.Duration(o.margin) * time.Minute }

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
 )
@@ -13,26 +15,27 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(o.etcd.Endpoints) != 2 || o.etcd.Prefix != "/a/b" || o.ifaces.String() != "eth0,eth1" || !o.masq || o.margin != 5 || o.subnetFile != "/run/flannel/subnet.env" {
+	c := o.cfg
+	if len(c.Endpoints) != 2 || c.Prefix != "/a/b" || !slices.Equal(c.Iface, []string{"eth0", "eth1"}) || !c.IPMasq || c.RenewMargin != 5*time.Minute || c.SubnetFile != "/run/flannel/subnet.env" || c.Mode != TAP {
 		t.Errorf("%+v", o)
 	}
 	for args, want := range map[string]string{
 		"-no-such-flag":                   "flag provided but not defined: -no-such-flag",
 		"eth0":                            `unexpected argument "eth0"`,
-		"-etcd-endpoints 10.0.0.1:2379":   `Endpoints: "10.0.0.1:2379": must be URLs such as`,
+		"-etcd-endpoints 10.0.0.1:2379":   `-etcd-endpoints: "10.0.0.1:2379": must be URLs such as`,
 		"-kube-subnet-mgr":                "-kube-subnet-mgr: NODE_NAME, or POD_NAMESPACE and POD_NAME, must be in the environment",
 		"-ip-blackhole-route":             "a route for addresses without a pod is not built",
 		"-iptables-forward-rules":         "allow forwarding in your own rules",
-		"-public-ip fd00::1":              "-public-ip: \"fd00::1\": must be the address of one host",
-		"-public-ipv6 10.0.0.1":           "-public-ipv6: \"10.0.0.1\": must be",
-		"-iface-can-reach 0.0.0.0":        "-iface-can-reach: \"0.0.0.0\": must be",
-		"-iface-regex (":                  "-iface-regex: error parsing regexp",
+		"-public-ip fd00::1":              "-public-ip: fd00::1: must be the address of one host",
+		"-public-ipv6 10.0.0.1":           "-public-ipv6: 10.0.0.1: must be",
+		"-iface-can-reach 0.0.0.0":        "-iface-can-reach: 0.0.0.0: must be",
+		"-iface-regex (":                  `-iface-regex: "(": error parsing regexp`,
 		"-subnet-lease-renew-margin 1440": "-subnet-lease-renew-margin: 1440: must be 1 to 1439",
 		"-healthz-port 70000":             "-healthz-port: 70000: must be 0 to 65535",
-		"-mode l3":                        "package routed has them",
-		"-mode x":                         `-mode: "x": must be tap`,
+		"-mode l3":                        "use the section flannel of its file",
+		"-mode x":                         `"x" for flag -mode: must be tap`,
 		"-generation 4":                   "-generation: 4: must be 1 to 3",
-		"-etcd-keyfile x":                 "CertFile and KeyFile are only used together",
+		"-etcd-keyfile x":                 "-etcd-keyfile: \"x\": CertFile and KeyFile are only used together",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
@@ -40,21 +43,6 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": `) {
 		t.Error(err)
-	}
-}
-
-// Which node this is is in the environment, as with flanneld.
-func TestKubernetesOptions(t *testing.T) {
-	args := []string{"-kube-subnet-mgr", "-kube-api-url=https://10.0.0.1:6443", "--kubeconfig-file", "/etc/k", "-kube-annotation-prefix", "a.b/c", "-set-node-network-unavailable=false"}
-	want := Cluster{URL: "https://10.0.0.1:6443", Kubeconfig: "/etc/k", Node: "n1", Prefix: "a.b/c", NetworkFile: "/etc/kube-flannel/net-conf.json"}
-	o, err := parse(args, []string{"NODE_NAME=n1", "POD_NAME=p", "POD_NAMESPACE=kube-flannel"})
-	if err != nil || o.kube != want || !o.kubernetes || o.unavailable {
-		t.Errorf("%+v, %v", o, err)
-	}
-	want = Cluster{Pod: "kube-flannel/p", Prefix: "flannel.alpha.coreos.com", NetworkFile: "/x"}
-	o, err = parse([]string{"-net-config-path", "/x"}, []string{"FLANNELD_KUBE_SUBNET_MGR=true", "POD_NAME=p", "POD_NAMESPACE=kube-flannel"})
-	if err != nil || o.kube != want || !o.unavailable {
-		t.Errorf("%+v, %v", o, err)
 	}
 }
 

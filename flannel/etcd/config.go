@@ -26,15 +26,17 @@ const (
 
 // Config says where etcd is. The zero value is etcd on this host, without TLS, with flannel's prefix.
 type Config struct {
-	Endpoints []string // URLs of the members, http or https; default http://127.0.0.1:2379
-	Prefix    string   // of all keys; default /coreos.com/network
+	Endpoints []string `json:"etcdEndpoints,omitempty"` // URLs of etcd's members, http or https; default "http://127.0.0.1:2379"
+	Prefix    string   `json:"etcdPrefix,omitzero"`     // prefix of all keys in etcd; default "/coreos.com/network"
 
-	Username, Password string // default none
+	Username string `json:"etcdUsername,omitzero"` // name of a user in etcd; default none
+	Password string
 
-	// CertFile and KeyFile are the client's certificate, read again for each connection; CAFile signs those of the
-	// members, default those of the system. All are PEM files. TLS, if not nil, replaces them.
-	CertFile, KeyFile, CAFile string
-	TLS                       *tls.Config
+	CertFile string `json:"etcdCertFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
+	KeyFile  string `json:"etcdKeyFile,omitzero"`  // its key, likewise
+	CAFile   string `json:"etcdCAFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
+
+	TLS *tls.Config // if not nil, instead of the files
 
 	TTL       time.Duration // of leases, 2 s to a year, in full seconds; 0 = 24 h, as flannel has it
 	Timeout   time.Duration // of each call, at least 100 ms; 0 = 10 s

@@ -149,8 +149,8 @@ func TestProgramFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		"-iface none0": {1, "vxflanneld: -iface, -iface-regex: none0: no interface with an address is called so\n"},
-		"-mode l3":     {2, "vxflanneld: -mode: l3: pods as ports"},
+		"-iface none0": {1, "vxflanneld: iface none0: no interface with an address is called so\n"},
+		"-mode l3":     {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
 		"-version":     {0, "vxflanneld test\n"},
 		"-help":        {0, "Usage: vxflanneld"},
 	} {

@@ -1,0 +1,242 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/flannel/routed"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A Daemon makes a node one of a flannel network: it finds the interface to other nodes, keeps a lease, writes the subnet file, and
+// follows the leases of others. Make one with [New].
+type Daemon struct {
+	cfg   Config
+	o     Options
+	log   *slog.Logger
+	begun atomic.Bool
+	ready atomic.Bool
+	ended atomic.Bool
+	leave atomic.Bool // its end is for good
+	plane atomic.Pointer[flannel.Plane]
+}
+
+// Options has what a Daemon works with.
+type Options struct {
+	Node  *node.Node    // needed; the program runs it
+	Store flannel.Store // default etcd, as the Config says
+	Ready func(s flannel.Status, mtu int)
+	Log   *slog.Logger // nil = none
+}
+
+// New makes a daemon, which [Daemon.Run] runs. The error is [setting.Errors].
+func New(cfg *Config, o *Options) (*Daemon, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	d := &Daemon{cfg: *cfg, o: *o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	d.cfg.SubnetFile = cmp.Or(cfg.SubnetFile, DefaultSubnetFile)
+	return d, nil
+}
+
+// Ready reports whether pods can be made: there is a lease, and all others are known.
+func (d *Daemon) Ready() bool { return d.ready.Load() }
+
+// Plane returns what keeps the lease; nil until there is an interface.
+func (d *Daemon) Plane() *flannel.Plane { return d.plane.Load() }
+
+// Leave makes the end of Run one for good: it removes device, routes, rules and subnet file, which otherwise stay for the next
+// process. The lease stays in the store.
+func (d *Daemon) Leave() {
+	if d.leave.Store(true); d.ended.Load() {
+		d.tidy()
+	}
+}
+
+// Run gets a lease and follows the others until ctx ends, and then returns nil. Other errors are those of [flannel.Plane.Run], and of
+// the system. It may be called once.
+func (d *Daemon) Run(ctx context.Context) error {
+	if d.begun.Swap(true) {
+		return errors.New("daemon: Run: called twice")
+	}
+	defer func() {
+		d.ready.Store(false)
+		if d.ended.Store(true); d.leave.Load() {
+			d.tidy()
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	up, err := d.cfg.uplink()
+	if err != nil {
+		return err
+	}
+	store := d.o.Store
+	if store == nil {
+		kv, err := d.etcd()
+		if err != nil {
+			return err
+		}
+		defer kv.Close()
+		store = &flannel.Registry{KV: kv}
+	}
+	plane, err := d.newPlane(store, up)
+	if err != nil {
+		return err
+	}
+	d.plane.Store(plane)
+	ended := make(chan error, 1)
+	tasks.Go(func() { ended <- plane.Run(ctx) })
+	select {
+	case err := <-ended:
+		return err
+	case <-plane.Ready():
+	}
+	if err := d.isReady(ctx, plane, up); err != nil {
+		cancel()
+		return errors.Join(err, <-ended)
+	}
+	look := time.NewTicker(5 * time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-look.C:
+			follow(plane, up)
+		}
+	}
+}
+
+// etcd returns the store of the settings.
+func (d *Daemon) etcd() (*etcd.Store, error) {
+	c := d.cfg.Config
+	if d.cfg.PasswordFile != "" {
+		b, err := os.ReadFile(d.cfg.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcdPasswordFile: %w", err)
+		}
+		c.Password = string(bytes.TrimRight(b, "\r\n"))
+	}
+	return etcd.New(&c)
+}
+
+// newPlane puts together what keeps a lease in a store.
+func (d *Daemon) newPlane(store flannel.Store, up *uplink) (*flannel.Plane, error) {
+	c := &d.cfg
+	pc := &flannel.PlaneConfig{Store: store, OneMAC: c.Mode == TAP, PublicIP: up.ipv4, PublicIPv6: up.ipv6,
+		Links: up.links, Generation: c.Generation, Margin: c.RenewMargin, Log: d.log}
+	if b, err := os.ReadFile(c.SubnetFile); err == nil {
+		pc.Previous = flannel.PreviousSubnet(b)
+	}
+	if c.PublicIP.IsValid() {
+		pc.PublicIP = c.PublicIP
+	}
+	if c.PublicIPv6.IsValid() {
+		pc.PublicIPv6 = c.PublicIPv6
+	}
+	var tunnel node.Tunnel
+	if up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6) { // behind a NAT
+		tunnel.Local, tunnel.Local6 = up.ipv4, up.ipv6
+	}
+	var err error
+	if c.Mode == TAP {
+		pc.Shape, err = d.hosted(tunnel, up)
+	} else {
+		pc.Shape, err = routed.New(&routed.Config{Node: d.o.Node, Tunnel: tunnel, VRF: c.VRF, Pods: c.Pods, Direct: c.Direct})
+	}
+	if err != nil {
+		return nil, err
+	}
+	pc.Shape = shape{pc.Shape, &d.leave}
+	return flannel.NewPlane(pc)
+}
+
+// A shape is one that closes for good when the daemon leaves.
+type shape struct {
+	flannel.Shape
+	leave *atomic.Bool
+}
+
+func (s shape) Close(lost bool) error { return s.Shape.Close(lost || s.leave.Load()) }
+
+// isReady tells others that pods can be made: the file is last.
+func (d *Daemon) isReady(ctx context.Context, plane *flannel.Plane, up *uplink) error {
+	s := plane.Status()
+	if d.cfg.IPMasq {
+		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.cfg.NoFullyRandom)); err != nil {
+			return err
+		}
+	}
+	f := flannel.SubnetFile{Network: flannel.Subnet{IPv4: s.Network.IPv4.Network, IPv6: s.Network.IPv6.Network}, Subnet: s.Own.Subnet, MTU: s.Network.MTU(up.mtu), IPMasq: d.cfg.IPMasq}
+	if err := replace(d.cfg.SubnetFile, f.Format()); err != nil {
+		return fmt.Errorf("subnet file: %w", err)
+	}
+	d.ready.Store(true)
+	debug.FreeOSMemory() // a start with many leases takes twice what is kept
+	if d.o.Ready != nil {
+		d.o.Ready(s, f.MTU)
+	}
+	return nil
+}
+
+// tidy removes what the next process would need.
+func (d *Daemon) tidy() {
+	err := os.Remove(d.cfg.SubnetFile)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if d.cfg.IPMasq {
+		err = errors.Join(err, nft(context.Background(), noMasquerade))
+	}
+	if err != nil {
+		d.log.Warn("flannel: what is left", "err", err)
+	}
+}
+
+// follow looks at the addresses of the uplink, which say who is on the same link.
+func follow(plane *flannel.Plane, up *uplink) {
+	i, err := net.InterfaceByName(up.name)
+	if err != nil {
+		return
+	}
+	if links := addresses(*i); !slices.Equal(links, up.links) {
+		if up.links = links; plane.SetLinks(links) != nil {
+			up.links = nil // again
+		}
+	}
+}
+
+// replace writes a file at once, so that nobody reads a part of it.
+func replace(path string, b []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".subnet.env")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

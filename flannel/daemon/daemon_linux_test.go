@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/underlay/memory"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A running is a Daemon in mode l3 in a host, with a store and an underlay in memory.
+type running struct {
+	*Daemon
+	node  *node.Node
+	ended chan error
+	stop  func() error
+}
+
+func runL3(t *testing.T, n *node.Node, h *netns.Host, store flannel.Store, file string) *running {
+	t.Helper()
+	ready := make(chan int, 1)
+	d, err := New(&Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: file}, &Options{Node: n, Store: store, Ready: func(_ flannel.Status, mtu int) { ready <- mtu }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{Daemon: d, node: n, ended: make(chan error, 1)}
+	go h.Do(func() { r.ended <- d.Run(ctx) })
+	r.stop = sync.OnceValue(func() error { cancel(); return <-r.ended })
+	t.Cleanup(func() { r.stop() })
+	select {
+	case mtu := <-ready:
+		if mtu != 1450 || !d.Ready() {
+			t.Errorf("MTU %d, ready %v", mtu, d.Ready())
+		}
+	case err := <-r.ended:
+		r.stop = func() error { return err }
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("not ready")
+	}
+	return r
+}
+
+// In mode l3 the node has segments, gateway and rows while the daemon runs, and the subnet file, which stays for the next one unless
+// it leaves.
+func TestDaemonL3(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("h")
+	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
+	wire := memory.NewNetwork(nil)
+	t.Cleanup(func() { wire.Close() })
+	x, err := node.New(&node.Options{Owners: []string{flannel.DefaultOwner}, Listen: func(t *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(t.AddrPort(), nil) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	if err := x.Apply(&node.Config{Segments: []node.Segment{{VNI: 200}}}); err != nil {
+		t.Fatal(err)
+	}
+	m := flannel.NewMemory(vxlanJSON)
+	t.Cleanup(func() { m.Close() })
+	store := &flannel.Registry{KV: m.KV()}
+	m.Put("10.3.200.0-24", (&flannel.Attrs{Type: "vxlan", IPv4: flannel.End{PublicIP: netip.MustParseAddr("192.0.2.2"), VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, 2}}}).Value(), time.Hour)
+	file := filepath.Join(t.TempDir(), "run", "subnet.env")
+
+	r := runL3(t, x, h, store, file)
+	b, err := os.ReadFile(file)
+	own := r.Plane().Status().Own.Subnet
+	if err != nil || flannel.PreviousSubnet(b) != own || !strings.HasSuffix(string(b), "FLANNEL_MTU=1450\nFLANNEL_IPMASQ=false\n") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	if s := r.Plane().Status(); s.Leases != 1 || len(s.Refused) != 0 || len(x.Switch().VSIs()) != 2 {
+		t.Errorf("%+v, %d segments", s, len(x.Switch().VSIs()))
+	}
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "called twice") {
+		t.Error(err)
+	}
+	if err := r.stop(); err != nil || r.Ready() {
+		t.Errorf("%v, ready %v", err, r.Ready())
+	}
+	if _, err := os.Stat(file); err != nil || len(x.Switch().VSIs()) != 1 {
+		t.Errorf("%v, %d segments are left", err, len(x.Switch().VSIs()))
+	}
+	r = runL3(t, x, h, store, file)
+	if again := r.Plane().Status().Own.Subnet; again != own {
+		t.Errorf("%v, was %v", again, own)
+	}
+	r.Leave()
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has left, and the file: %v", err)
+	}
+
+	// A lost lease is an error, after which it may still leave.
+	r = runL3(t, x, h, store, file)
+	m.Remove(own.Key())
+	err = <-r.ended
+	r.stop = func() error { return err }
+	if !errors.Is(err, flannel.ErrLost) || r.Ready() {
+		t.Errorf("%v, ready %v", err, r.Ready())
+	}
+	r.Leave()
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has left, and the file: %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// Main is the program vxflanneld. It runs until ctx ends, and returns the exit status: 0, 1 after a failure, 2 for a wrong flag.
+// version is what -version prints. open opens the store in Kubernetes, nil if the program has none: it comes from outside so that who
+// imports this package does not link Kubernetes' client.
+func Main(ctx context.Context, args, env []string, version string, stdout, stderr io.Writer, open func(*Cluster) (ClusterStore, error)) int {
+	o, err := parse(args, env)
+	if err == nil && o.kubernetes && open == nil {
+		err = errors.New("-kube-subnet-mgr: this program is built without Kubernetes")
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case err == nil && o.version:
+		fmt.Fprintln(stdout, version)
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "vxflanneld:", oneLine(err))
+		return 2
+	}
+	level := slog.LevelWarn
+	if o.verbose > 0 {
+		level = slog.LevelInfo
+	}
+	c := &command{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})), stdout: stdout, env: env, open: open}
+	if err := c.run(ctx); err != nil {
+		fmt.Fprintln(stderr, "vxflanneld:", oneLine(err))
+		return 1
+	}
+	return 0
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// A command is a running vxflanneld: a Daemon on a node of its own.
+type command struct {
+	*options
+	log    *slog.Logger
+	stdout io.Writer
+	env    []string
+	open   func(*Cluster) (ClusterStore, error)
+	daemon atomic.Pointer[Daemon]
+}
+
+func (c *command) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	if c.healthzPort != 0 {
+		l, err := net.Listen("tcp", net.JoinHostPort(c.healthzIP, strconv.Itoa(c.healthzPort)))
+		if err != nil {
+			return fmt.Errorf("-healthz-port: %w", err)
+		}
+		tasks.Go(func() { serve(ctx, l, c.canMakePods) })
+	}
+	o := &Options{Log: c.log, Ready: c.ready}
+	if c.kubernetes {
+		k, err := c.open(&c.kube)
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		o.Store = k
+		c.given(ctx, k)
+		if c.unavailable {
+			ready := make(chan struct{})
+			o.Ready = func(s flannel.Status, mtu int) { close(ready); c.ready(s, mtu) }
+			tasks.Go(func() { c.available(ctx, ready, k) })
+		}
+	}
+	var err error
+	if o.Node, err = node.New(&node.Options{Log: c.log, Owners: []string{flannel.DefaultOwner}}); err != nil {
+		return err
+	}
+	defer o.Node.Close()
+	d, err := New(&c.cfg, o)
+	if err != nil {
+		return err
+	}
+	c.daemon.Store(d)
+	tasks.Go(func() { o.Node.Run(ctx) })
+	return d.Run(ctx)
+}
+
+func (c *command) canMakePods() bool {
+	d := c.daemon.Load()
+	return d != nil && d.Ready()
+}
+
+// ready tells who has started the program that pods can be made.
+func (c *command) ready(s flannel.Status, mtu int) {
+	if err := c.notify("READY=1"); err != nil {
+		c.log.Warn("vxflanneld: systemd", "err", err)
+	}
+	fmt.Fprintf(c.stdout, "ready subnet=%s public=%v backend=%s mtu=%d\n", s.Own.Subnet.Key(), cmp.Or(s.Own.IPv4.PublicIP, s.Own.IPv6.PublicIP), s.Network.Backend.Type, mtu)
+}
+
+// notify tells systemd, if it asks.
+func (c *command) notify(state string) error {
+	for _, e := range c.env {
+		if path, ok := strings.CutPrefix(e, "NOTIFY_SOCKET="); ok && path != "" {
+			c, err := net.Dial("unixgram", path)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			_, err = c.Write([]byte(state))
+			return err
+		}
+	}
+	return nil
+}
+
+// serve answers whether the program runs, and whether pods can be made.
+func serve(ctx context.Context, l net.Listener, ready func() bool) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "vxflanneld is running") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !ready() {
+			http.Error(w, "vxflanneld is not ready yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "vxflanneld is ready")
+	})
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	s.Serve(l)
+}
