@@ -11,6 +11,8 @@
 //	GET  /v1/policy                            [Policy ...]
 //	GET  /v1/drops                             [Drop ...]
 //	GET  /v1/stats                             Stats
+//	GET  /v1/flannel                           Flannel
+//	GET  /v1/flannel/leases                    [FlannelLease ...]
 //	GET  /v1/config                            the configuration as a file, with defaults
 //	PUT  /v1/config?dry-run= a configuration   ConfigChange
 //	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI

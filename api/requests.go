@@ -35,6 +35,8 @@ var Requests = []Request{
 	{"GET", "/v1/policy", nil, nil, []Policy{}, false},
 	{"GET", "/v1/drops", nil, nil, []Drop{}, false},
 	{"GET", "/v1/stats", nil, nil, Stats{}, false},
+	{"GET", "/v1/flannel", nil, nil, Flannel{}, false},
+	{"GET", "/v1/flannel/leases", nil, nil, []FlannelLease{}, false},
 	{"GET", "/v1/config", nil, nil, nil, false},
 	{"PUT", "/v1/config", []string{"dry-run"}, nil, ConfigChange{}, false},
 	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
@@ -114,6 +116,16 @@ func (c *Client) Drops(ctx context.Context) ([]Drop, error) {
 // Stats returns totals.
 func (c *Client) Stats(ctx context.Context) (Stats, error) {
 	return ask[Stats](ctx, c, "/v1/stats", nil)
+}
+
+// Flannel returns the state of the section flannel. Without the section it is an [*Error] with status 404.
+func (c *Client) Flannel(ctx context.Context) (Flannel, error) {
+	return ask[Flannel](ctx, c, "/v1/flannel", nil)
+}
+
+// FlannelLeases returns the leases of other nodes of the flannel network, also those that are not followed.
+func (c *Client) FlannelLeases(ctx context.Context) ([]FlannelLease, error) {
+	return ask[[]FlannelLease](ctx, c, "/v1/flannel/leases", nil)
 }
 
 // Reload makes the node read its file again.

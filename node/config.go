@@ -15,8 +15,6 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-//go:generate go run ../internal/settings ..
-
 // Config is the complete configuration of a node. The zero value is a node that does nothing. Segments refer to tunnels
 // and ports by name, gateways to VRFs.
 //

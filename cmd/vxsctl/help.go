@@ -15,6 +15,8 @@ Show:
   flood                             flood lists
   bfd                               sessions that probe next hops and peers
   flows                             flows that the kernel carries, and why not others
+  flannel [show]                    the node's lease in a flannel network, and what is known of others
+  flannel leases                    leases of other nodes, and why some are not followed
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters

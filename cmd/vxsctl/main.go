@@ -149,6 +149,7 @@ var commands = []command{
 	{name: "flood", table: floodTable},
 	{name: "bfd", table: bfdTable},
 	{name: "flows", table: flowsTable},
+	{name: "flannel", table: flannelTable, ops: []string{"leases"}, do: (*session).flannel},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
 	{name: "config", do: (*session).config},
 	{name: "stats", table: statsTable},

@@ -30,11 +30,16 @@ func (s *session) list(ctx context.Context, w *words) error {
 	if err != nil {
 		return err
 	}
+	return s.show(text, w.table)
+}
+
+// show prints an answer, as it is or as a table.
+func (s *session) show(text []byte, of table) error {
 	if s.json {
-		_, err = s.out.Write(text)
+		_, err := s.out.Write(text)
 		return err
 	}
-	rows, err := w.table(text)
+	rows, err := of(text)
 	if err != nil {
 		return fmt.Errorf("%s: invalid answer: %w", s.Socket(), err)
 	}

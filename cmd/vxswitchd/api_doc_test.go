@@ -28,7 +28,7 @@ import (
 func TestDocumentedRequests(t *testing.T) {
 	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
 		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp"}
-	r := begin(t, strings.NewReplacer(`"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
@@ -103,7 +103,7 @@ func TestDocumentedRequests(t *testing.T) {
 			}
 			d := json.NewDecoder(bytes.NewReader(text))
 			d.DisallowUnknownFields()
-			if err := d.Decode(answer.Interface()); err != nil || answer.Elem().Kind() == reflect.Slice && answer.Elem().Len() == 0 {
+			if err := d.Decode(answer.Interface()); err != nil || answer.Elem().Kind() == reflect.Slice && answer.Elem().Len() == 0 && x.Path != "/v1/flannel/leases" { // there is no etcd
 				t.Errorf("%s %s: %v, %s", target, body, err, text)
 			}
 		}

@@ -23,7 +23,7 @@ func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 		if err := oneOf("op", x.Op, api.Add, api.Del); err != nil {
 			return nil, err
 		}
-		return func(old *node.Config) (*node.Config, error) {
+		return ofNode(func(old *node.Config) (*node.Config, error) {
 			c := *old
 			c.Ports, c.Segments = slices.Clone(c.Ports), slices.Clone(c.Segments)
 			if x.Op == api.Del {
@@ -33,7 +33,7 @@ func (s *server) postPort(w http.ResponseWriter, r *http.Request) error {
 				return nil, err
 			}
 			return &c, portErrors(&c, x, c.Check())
-		}, nil
+		}), nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -20,7 +21,7 @@ func tag(text []byte) string {
 }
 
 func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
-	text := effective(s.n.Config())
+	text := effective(s.config())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", tag(text))
 	w.Write(text)
@@ -33,13 +34,26 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 		if len(bytes.TrimSpace(text)) == 0 {
 			return nil, wrong(http.StatusBadRequest, "body: empty; use {} for a node that does nothing")
 		}
-		cfg, err := node.Parse(text)
-		return adopting(func(*node.Config) (*node.Config, error) { return cfg, nil }), err
+		cfg, err := file.Parse(text)
+		return adopting(func(*file.Config) (*file.Config, error) { return cfg, nil }), err
 	})
 }
 
 // An edit returns the configuration in place of an old one.
-type edit func(old *node.Config) (*node.Config, error)
+type edit func(old *file.Config) (*file.Config, error)
+
+// ofNode is an edit of what is not in a section. Sections may refer to it.
+func ofNode(next func(old *node.Config) (*node.Config, error)) edit {
+	return func(old *file.Config) (*file.Config, error) {
+		c, err := next(&old.Config)
+		if err != nil {
+			return nil, err
+		}
+		x := *old
+		x.Config = *c
+		return &x, x.Check()
+	}
+}
 
 // setConfig applies the edit that read makes of the body of a request, or with "dry-run" only compares.
 func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(text []byte) (edit, error)) error {
@@ -66,7 +80,7 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 		}
 		s.changing.Lock()
 		defer s.changing.Unlock()
-		old := s.n.Config()
+		old := s.config()
 		if want := r.Header.Get("If-Match"); want != "" && want != "*" && want != tag(effective(old)) {
 			return wrong(http.StatusPreconditionFailed, "the configuration has changed since it was read: read it again")
 		}
@@ -80,7 +94,7 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 		}
 		err = s.apply(cfg)
 		if err == nil {
-			if err = newOwned(s.n, old); err != nil {
+			if err = newOwned(s.n, &old.Config); err != nil {
 				err = errors.Join(err, s.apply(old))
 			}
 		}

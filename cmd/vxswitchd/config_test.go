@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
-	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 )
 
 // A dry run says what happens, and what happened is what two readings differ in.
@@ -49,9 +49,9 @@ func TestPutConfig(t *testing.T) {
 	}
 	after, _, err := c.Config(ctx)
 	must(t, err)
-	was, err := node.Parse(before)
+	was, err := file.Parse(before)
 	must(t, err)
-	is, err := node.Parse(after)
+	is, err := file.Parse(after)
 	must(t, err)
 	if got := differences(was, is); fmt.Sprint(got) != fmt.Sprint(done.Differences) {
 		t.Errorf("between two readings: %v", got)
@@ -72,7 +72,7 @@ func TestPutRefused(t *testing.T) {
 	for _, text := range []string{
 		"{\n  \"segments\": [{\"vni\": 1, \"ageing\": 5}, {\"vni\": 1}],\n  \"colour\": 1}", `{"segments": [`, "[]", `{"tunnels": [{"name": "x"}]}`,
 	} {
-		_, err := node.Parse([]byte(text))
+		_, err := file.Parse([]byte(text))
 		want := located("config", err)
 		for _, ask := range []func(c *api.Client) error{
 			func(c *api.Client) error { _, err := c.SetConfig(t.Context(), []byte(text), nil); return err },

@@ -8,14 +8,14 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/api"
-	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 )
 
 // keys are the settings that tell the elements of a list apart, in the order of preference.
 var keys = []string{"name", "vni", "port", "tunnel", "prefix", "ip", "mac"}
 
 // differences returns what a change from old to next does to the effective settings.
-func differences(old, next *node.Config) []api.Difference {
+func differences(old, next *file.Config) []api.Difference {
 	d := differ{list: []api.Difference{}}
 	was, _ := treeOf(effective(old)) // of what was written: cannot fail
 	is, _ := treeOf(effective(next))

@@ -11,17 +11,21 @@ import (
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/capture"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/flannel"
+	flanneld "github.com/vxswitch/vxswitch/flannel/daemon"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/flannel/routed"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // effective returns a configuration as a file with defaults, except for defaults of the system.
-func effective(cfg *node.Config) []byte {
+func effective(cfg *file.Config) []byte {
 	text, _ := json.Marshal(cfg)
 	tree, _ := treeOf(text) // of what was written: cannot fail
 	dropEmpty(tree, api.Lists...)
@@ -57,6 +61,14 @@ func effective(cfg *node.Config) []byte {
 	} {
 		defaults(tree, key, map[string]any{})
 		defaults(tree[key].(map[string]any), pairs...)
+	}
+	if f, ok := tree["flannel"].(map[string]any); ok {
+		dropEmpty(f, "etcdEndpoints", "iface", "ifaceRegex")
+		defaults(f, "mode", flanneld.L3.String(), "etcdPrefix", etcd.DefaultPrefix, "subnetFile", flanneld.DefaultSubnetFile, "generation", 3,
+			"subnetLeaseRenewMargin", flannel.DefaultRenewMargin.String(), "ipMasq", false, "ipMasqFullyRandomDisable", false)
+		if f["mode"] == flanneld.L3.String() {
+			defaults(f, "vrf", routed.DefaultName)
+		}
 	}
 	if c, ok := tree["control"].(map[string]any); ok {
 		defaults(c, "mode", "0600")

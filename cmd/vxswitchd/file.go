@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -24,17 +24,17 @@ const (
 )
 
 // load reads a configuration. The error is a fileError or one of the system.
-func load(file string) (*node.Config, error) {
-	text, err := readFile(file, maxFile, slowFile)
+func load(name string) (*file.Config, error) {
+	text, err := readFile(name, maxFile, slowFile)
 	if err != nil {
 		return nil, fmt.Errorf("-config: %w", err)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, fileError{file + ": empty file; use {} for a node that does nothing"}
+		return nil, fileError{name + ": empty file; use {} for a node that does nothing"}
 	}
-	cfg, err := node.Parse(text)
+	cfg, err := file.Parse(text)
 	if err != nil {
-		return nil, located(file, err)
+		return nil, located(name, err)
 	}
 	errs := setting.Errors{}
 	for i, p := range cfg.Ports {
@@ -43,7 +43,7 @@ func load(file string) (*node.Config, error) {
 		}
 	}
 	if len(errs) > 0 {
-		return nil, located(file, errs)
+		return nil, located(name, errs)
 	}
 	return cfg, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -38,23 +38,23 @@ func TestCommandLine(t *testing.T) {
 
 // -check touches nothing: it says what is wrong, a line each, or what the node would do.
 func TestCheck(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "node.json")
+	name := filepath.Join(t.TempDir(), "node.json")
 	check := func(text string) (int, string, string) {
 		t.Helper()
-		must(t, os.WriteFile(file, []byte(text), 0o644))
+		must(t, os.WriteFile(name, []byte(text), 0o644))
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), []string{"-config", file, "-check"}, &stdout, &stderr)
+		code := run(t.Context(), []string{"-config", name, "-check"}, &stdout, &stderr)
 		return code, stdout.String(), stderr.String()
 	}
 	code, out, errs := check("{\n \"tunnels\": [{\"name\": \"a\"}],\n \"colour\": 1, \"maxMACs\": -1}")
-	want := file + ":2:14: tunnels[0].local: an address of this host is required\n" +
-		file + ":3:2: colour: unknown key; allowed are capture, control, datapath, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
-		file + ":3:26: maxMACs: -1: must be 0 or more\n"
+	want := name + ":2:14: tunnels[0].local: an address of this host is required\n" +
+		name + ":3:2: colour: unknown key; allowed are capture, control, datapath, events, flannel, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		name + ":3:26: maxMACs: -1: must be 0 or more\n"
 	if code != 2 || out != "" || errs != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, out, errs, want)
 	}
 	for _, text := range []string{"", " \n"} {
-		if code, _, errs := check(text); code != 2 || errs != file+": empty file; use {} for a node that does nothing\n" {
+		if code, _, errs := check(text); code != 2 || errs != name+": empty file; use {} for a node that does nothing\n" {
 			t.Errorf("%d %q", code, errs)
 		}
 	}
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 		if code != 0 || errs != "" {
 			t.Fatalf("%d %s", code, errs)
 		}
-		a, err := node.Parse([]byte(out))
+		a, err := file.Parse([]byte(out))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -81,7 +81,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 		// What was in the file is as it was there.
-		b, _ := node.Parse([]byte(text))
+		b, _ := file.Parse([]byte(text))
 		for i := range b.Tunnels {
 			if a.Tunnels[i].Local != b.Tunnels[i].Local || b.Tunnels[i].TTL != 0 && a.Tunnels[i].TTL != b.Tunnels[i].TTL {
 				t.Errorf("%+v", a.Tunnels[i])
@@ -104,7 +104,7 @@ func TestEffectiveBFD(t *testing.T) {
 		   "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24"], "bfd": {"hold": "0s", "interval": "1s"}}}]}`,
 			`{"hold":"0s","interval":"1s","multiplier":3}`},
 	} {
-		cfg, err := node.Parse([]byte(c.text))
+		cfg, err := file.Parse([]byte(c.text))
 		must(t, err)
 		var tree map[string]any
 		must(t, json.Unmarshal(effective(cfg), &tree))
@@ -123,12 +123,12 @@ func TestEndlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	long := filepath.Join(dir, "long")
 	must(t, os.WriteFile(long, bytes.Repeat([]byte{' '}, 101), 0o644))
-	for file, want := range map[string]string{
+	for name, want := range map[string]string{
 		"/dev/zero": "-config: /dev/zero: larger than 16777216 bytes",
 		dir:         "-config: read " + dir + ": is a directory",
 	} {
-		if _, err := load(file); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", file, err, want)
+		if _, err := load(name); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 	for limit, ok := range map[int64]bool{100: false, 101: true} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -124,7 +125,7 @@ func (nopCloser) Close() error { return nil }
 
 // fuzzServer is a server of a node that runs.
 func fuzzServer(f *testing.F) (*server, func()) {
-	cfg, err := node.Parse([]byte(strings.ReplaceAll(`{
+	cfg, err := file.Parse([]byte(strings.ReplaceAll(`{
   "tunnels": [{"name": "vx", "local": "127.0.0.1", "port": PORT}],
   "segments": [{"vni": 10, "tunnel": "vx", "flood": ["127.0.0.2"], "fdb": [{"mac": "02:00:00:00:00:09", "remote": "127.0.0.2"}],
     "neighbours": {"mode": "suppress", "static": [{"ip": "10.0.10.9", "mac": "02:00:00:00:00:09"}]}}, {"vni": 20}]
@@ -134,8 +135,8 @@ func fuzzServer(f *testing.F) (*server, func()) {
 	must(f, err)
 	ended := make(chan struct{})
 	go func() { n.Run(context.Background()); close(ended) }()
-	must(f, n.Apply(cfg))
-	s := newServer(n, func() error { return nil }, func(*node.Config) error { return nil })
+	must(f, n.Apply(&cfg.Config))
+	s := newServer(n, func() error { return nil }, func(*file.Config) error { return nil })
 	return s, func() {
 		s.close()
 		n.Close()

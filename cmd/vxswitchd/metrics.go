@@ -48,7 +48,7 @@ type monitor struct {
 }
 
 // monitored starts a monitor, nil without an address.
-func monitored(addr string, n *node.Node) (*monitor, error) {
+func monitored(addr string, n *node.Node, f *flannelKeeper) (*monitor, error) {
 	if addr == "" {
 		return nil, nil
 	}
@@ -57,12 +57,12 @@ func monitored(addr string, n *node.Node) (*monitor, error) {
 		return nil, fmt.Errorf("-metrics: %w", adviseMetrics(err))
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.New(metrics.OfNode(n)), flowMetrics{n}, collectors.NewBuildInfoCollector(),
+	registry.MustRegister(metrics.New(metrics.OfNode(n)), flowMetrics{n}, flannelMetrics{f}, collectors.NewBuildInfoCollector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	scrape := scrapes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("GET /metrics", http.TimeoutHandler(scrape, listing, "the scrape has timed out\n")) // who reads slowly has no place meanwhile
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down(), n.TunnelsDown()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { health(w, n.Down(), n.TunnelsDown(), f.trouble()) })
 	m := &monitor{l: l, http: http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 		ConnContext: withWho, ErrorLog: log.New(io.Discard, "", 0),
@@ -88,10 +88,11 @@ func scrapes(h http.Handler) http.Handler {
 	})
 }
 
-// health answers with "ok", or with status 503 and a line for each port and tunnel that is down.
-func health(w http.ResponseWriter, down []node.DownPort, tunnels map[string]error) {
+// health answers with "ok", or with status 503 and a line for each port and tunnel that is down, and others.
+func health(w http.ResponseWriter, down []node.DownPort, tunnels map[string]error, more ...string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if len(down)+len(tunnels) == 0 {
+	more = slices.DeleteFunc(more, func(line string) bool { return line == "" })
+	if len(down)+len(tunnels)+len(more) == 0 {
 		io.WriteString(w, "ok\n")
 		return
 	}
@@ -101,6 +102,9 @@ func health(w http.ResponseWriter, down []node.DownPort, tunnels map[string]erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(tunnels)) {
 		fmt.Fprintf(w, "tunnel %s is down until the next change: %v\n", name, oneLine(tunnels[name]))
+	}
+	for _, line := range more {
+		fmt.Fprintln(w, line)
 	}
 }
 

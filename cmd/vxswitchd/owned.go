@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -71,12 +72,12 @@ func adopt(c, part *node.Config) (*node.Config, error) {
 
 // adopting is an edit that leaves ports with an owner where they are.
 func adopting(next edit) edit {
-	return func(old *node.Config) (*node.Config, error) {
+	return func(old *file.Config) (*file.Config, error) {
 		c, err := next(old)
 		if err != nil {
 			return nil, err
 		}
-		return adopt(c, owned(old))
+		return ofNode(func(c *node.Config) (*node.Config, error) { return adopt(c, owned(&old.Config)) })(c)
 	}
 }
 

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/node"
 )
 
 // getPart answers with one element of a list of the configuration, with defaults.
 func (s *server) getPart(w http.ResponseWriter, r *http.Request) error {
-	cfg := effective(s.n.Config())
+	cfg := effective(s.config())
 	x, err := findPart(r, cfg)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (s *server) putPart(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.setConfig(w, r, func(text []byte) (edit, error) {
-		return adopting(func(old *node.Config) (*node.Config, error) { return old.With(list, name, text) }), nil
+		return adopting(ofNode(func(old *node.Config) (*node.Config, error) { return old.With(list, name, text) })), nil
 	})
 }
 
@@ -44,11 +45,12 @@ func (s *server) putPart(w http.ResponseWriter, r *http.Request) error {
 func (s *server) deletePart(w http.ResponseWriter, r *http.Request) error {
 	return s.setConfig(w, r, func([]byte) (edit, error) {
 		list, name := r.PathValue("list"), r.PathValue("name")
-		next := func(old *node.Config) (*node.Config, error) {
+		without := ofNode(func(old *node.Config) (*node.Config, error) { return old.Without(list, name) })
+		next := func(old *file.Config) (*file.Config, error) {
 			if _, err := findPart(r, effective(old)); err != nil {
 				return nil, err
 			}
-			return old.Without(list, name)
+			return without(old)
 		}
 		if list == "ports" {
 			return next, nil

@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"sync"
 
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -44,31 +46,31 @@ func (s *signals) stop() {
 }
 
 // serve runs a node until ctx is done.
-func serve(ctx context.Context, file string, cfg *node.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
+func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
-	n, err := node.New(&node.Options{
-		Owners: []string{owner}, Offload: carry,
-		Log: slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
-	d := &daemon{file: file, n: n, out: out}
+	d := &daemon{file: name, n: n, out: out}
 	d.api = newServer(n, d.reload, d.apply)
+	d.api.flannel = newFlannel(n, log)
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()
 	defer n.Close()
 	defer d.close()
 
-	if err := d.apply(restoreOwned(cfg, errs)); err != nil {
+	cfg.Config = *restoreOwned(&cfg.Config, errs)
+	if err := d.apply(cfg); err != nil {
 		return err
 	}
 	if err := d.api.alone(d.forget); err != nil {
 		complain(errs, err)
 	}
-	cfg = n.Config()
-	m, err := monitored(metrics, n)
+	cfg = d.api.config()
+	m, err := monitored(metrics, n, d.api.flannel)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,9 @@ func serve(ctx context.Context, file string, cfg *node.Config, metrics string, a
 // forget deletes the ports of other programs that have no device any more.
 func (d *daemon) forget() error {
 	if cfg := withoutGone(d.n); cfg != nil {
-		return d.apply(cfg)
+		all := d.api.config()
+		all.Config = *cfg
+		return d.apply(all)
 	}
 	return nil
 }
@@ -106,9 +110,11 @@ func (d *daemon) reload() error {
 	if err != nil {
 		return err
 	}
-	if cfg, err = adopt(cfg, owned(d.n.Config())); err != nil {
+	adopted, err := adopt(&cfg.Config, owned(d.n.Config()))
+	if err != nil {
 		return located(d.file, err)
 	}
+	cfg.Config = *adopted
 	if err := d.apply(cfg); err != nil {
 		return err
 	}
@@ -119,8 +125,8 @@ func (d *daemon) reload() error {
 // hangup reloads after SIGHUP, as a change among those of the socket.
 func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
-// apply applies cfg to the node and the socket, or to neither.
-func (d *daemon) apply(cfg *node.Config) error {
+// apply applies cfg to the node, the sections and the socket, or to none of them.
+func (d *daemon) apply(cfg *file.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -135,10 +141,12 @@ func (d *daemon) apply(cfg *node.Config) error {
 		}
 	}
 	was := d.n.Config()
-	err := saveOwned(cfg)
+	started := d.api.flannel.change(cfg.Flannel)
+	err := saveOwned(&cfg.Config)
 	if err == nil {
-		err = d.n.Apply(cfg)
+		err = d.n.Apply(&cfg.Config)
 	}
+	started(err == nil)
 	if err != nil {
 		if moved {
 			next.close()
@@ -164,6 +172,7 @@ func (d *daemon) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
+	d.api.flannel.end(false)
 	d.socket.close()
 	d.api.close()
 }

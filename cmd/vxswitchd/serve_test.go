@@ -28,7 +28,7 @@ func TestReloadDuringChange(t *testing.T) {
 	ended := make(chan error, 1)
 	change := d.api.plain(func(w http.ResponseWriter, r *http.Request) error {
 		return d.api.setConfig(w, r, func([]byte) (edit, error) {
-			return func(old *node.Config) (*node.Config, error) {
+			return ofNode(func(old *node.Config) (*node.Config, error) {
 				go func() { ended <- d.hangup() }()
 				for range 20 {
 					if time.Sleep(10 * time.Millisecond); len(ended) > 0 {
@@ -36,7 +36,7 @@ func TestReloadDuringChange(t *testing.T) {
 					}
 				}
 				return old.With("segments", "30", []byte(`{"vni": 30}`))
-			}, nil
+			}), nil
 		})
 	})
 	w := httptest.NewRecorder()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -41,7 +43,9 @@ const (
 type server struct {
 	n      *node.Node
 	reload func() error
-	apply  func(*node.Config) error
+	apply  func(*file.Config) error
+
+	flannel *flannelKeeper
 
 	http    http.Server
 	end     context.CancelFunc // of every stream
@@ -58,9 +62,9 @@ type server struct {
 	tracing  atomic.Bool
 }
 
-func newServer(n *node.Node, reload func() error, apply func(*node.Config) error) *server {
+func newServer(n *node.Node, reload func() error, apply func(*file.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, apply: apply, rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, slog.New(slog.DiscardHandler)), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
@@ -99,6 +103,11 @@ func newServer(n *node.Node, reload func() error, apply func(*node.Config) error
 	return s
 }
 
+// config returns the configuration of the node and the sections that run.
+func (s *server) config() *file.Config {
+	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config()}
+}
+
 // handlers has what answers each of [api.Requests].
 func (s *server) handlers() map[string]answer {
 	return map[string]answer{
@@ -115,6 +124,9 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/policy":  s.getPolicy,
 		"GET /v1/drops":   s.getDrops,
 		"GET /v1/stats":   s.getStats,
+
+		"GET /v1/flannel":        s.getFlannel,
+		"GET /v1/flannel/leases": s.getFlannelLeases,
 
 		"GET /v1/config":                  s.getConfig,
 		"PUT /v1/config":                  s.putConfig,

@@ -59,8 +59,8 @@ var allowed = map[string][]string{
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"encap", "frame"},
 
-	"cmd/vxswitchd": {"api", "cmd/internal/pcapfilter", "cmd/internal/version", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
-	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {},
+	"cmd/vxswitchd": {"api", "cmd/internal/file", "cmd/internal/pcapfilter", "cmd/internal/version", "flannel", "flannel/daemon", "flannel/etcd", "flannel/routed", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {}, "cmd/internal/file": {"flannel/daemon", "node", "setting/conf"}, "cmd/internal/settings": {"cmd/internal/file", "setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 	"release": {}, // likewise: a tool
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
@@ -89,7 +89,6 @@ var allowed = map[string][]string{
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 
 	"internal/drops":    {"frame"},
-	"internal/settings": {"setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 
 	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/check", "internal/lab/fake", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/check": {}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/packets": {}, "internal/lab/worst": {},
 

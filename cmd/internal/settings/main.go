@@ -1,5 +1,5 @@
 // Settings writes docs/settings.md, the keys of a file of package node, and cmd/vxswitchd/schema.json, its JSON schema, from the
-// comments of their fields. Run it with "go generate ./node".
+// comments of their fields. Run it with "go generate ./cmd/internal/file".
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting/conf"
@@ -40,10 +41,10 @@ var written = map[string]func(root string) ([]byte, error){"docs/settings.md": p
 
 const head = `# Settings
 
-<!-- Written by "go generate ./node" from the comments of the Go source: change those. -->
+<!-- Written by "go generate ./cmd/internal/file" from the comments of the Go source: change those. -->
 
-All keys of a file of package node, in their order. [cmd/vxswitchd](../cmd/vxswitchd/README.md) is a program that reads such a
-file. Keys have defaults unless *needed*; the default of a bool is false. Segments refer to tunnels and ports by name, gateways
+All keys of a file of [vxswitchd](../cmd/vxswitchd/README.md), in their order. Package node reads the same but for the sections of
+control planes at its end. Keys have defaults unless *needed*; the default of a bool is false. Segments refer to tunnels and ports by name, gateways
 to VRFs.
 
 | type | written |
@@ -83,7 +84,7 @@ type writer struct {
 
 func newWriter(root string) *writer {
 	w := &writer{source: newSource(root), paths: map[reflect.Type][]string{}, in: map[reflect.Type][]reflect.Type{}}
-	w.find(reflect.TypeFor[node.Config](), "")
+	w.find(reflect.TypeFor[file.Config](), "")
 	return w
 }
 

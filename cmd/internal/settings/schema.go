@@ -31,7 +31,7 @@ func schemaOf(root string) ([]byte, error) {
 	file["properties"].(schema)["$schema"] = schema{"type": "string", "description": "This schema, for editors; the node ignores it."}
 	for k, v := range (schema{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Configuration of vxswitchd", "$defs": defs,
-		"$comment": `Written by "go generate ./node" from the comments of the Go source: change those.`,
+		"$comment": `Written by "go generate ./cmd/internal/file" from the comments of the Go source: change those.`,
 	}) {
 		file[k] = v
 	}

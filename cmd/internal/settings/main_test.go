@@ -15,11 +15,11 @@ import (
 // The files are what the source says.
 func TestWritten(t *testing.T) {
 	for name, of := range written {
-		want, err := of("../..")
+		want, err := of("../../..")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile("../../" + name)
+		got, err := os.ReadFile("../../../" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestWritten(t *testing.T) {
 			for i < len(a)-1 && i < len(b)-1 && a[i] == b[i] {
 				i++
 			}
-			t.Errorf("%s:%d: run go generate ./node\n have %s\n want %s", name, i+1, a[i], b[i])
+			t.Errorf("%s:%d: run go generate ./cmd/internal/file\n have %s\n want %s", name, i+1, a[i], b[i])
 		}
 	}
 }
@@ -38,7 +38,7 @@ var goWord = regexp.MustCompile(`[^\n]\b[A-Z]+[a-z]*Config\b|DefaultStorm|Switch
 
 // What a reader of the page, who has no Go, would trip over.
 func TestWords(t *testing.T) {
-	text, err := page("../..")
+	text, err := page("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestExamples(t *testing.T) {
 
 // A key that nothing is said of is an error, and so is a source that is not there.
 func TestNoComment(t *testing.T) {
-	w := &writer{source: newSource("../..")}
+	w := &writer{source: newSource("../../..")}
 	type bare struct {
 		Queues int `json:"queues"`
 	}
@@ -119,7 +119,7 @@ func TestNoComment(t *testing.T) {
 
 // Names of Go become keys and words; what is for Go alone is left out.
 func TestProse(t *testing.T) {
-	s := newSource("../..")
+	s := newSource("../../..")
 	x := reflect.TypeFor[node.Port]()
 	s.name(reflect.TypeFor[node.PortType]())
 	for _, c := range [][3]string{

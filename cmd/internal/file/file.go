@@ -1,0 +1,76 @@
+// Package file is the configuration file of vxswitchd: that of a node, and a section for each control plane that the program runs.
+// A section is a pointer in [Config] to the settings of its package, which have a Check. Package node knows nothing of sections.
+package file
+
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/flannel/daemon"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting/conf"
+)
+
+//go:generate go run ../settings ../../..
+
+// Config is a complete file.
+//
+// docs/settings.md lists all fields in the order of a file.
+type Config struct {
+	node.Config
+
+	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
+}
+
+// Parse reads a file. The error is of type [setting.Errors], each with its position in the text and its key.
+func Parse(text []byte) (*Config, error) {
+	c := new(Config)
+	r, err := node.ParseIn(text, c, &c.Config)
+	if err == nil {
+		c.sections(r)
+		err = r.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Check returns the errors in a configuration as [setting.Errors] without positions.
+func (c *Config) Check() error {
+	r := new(conf.Report)
+	r.Ask("", c.Config, c.Config.Check)
+	c.sections(r)
+	return r.Err()
+}
+
+// sections adds the errors in sections.
+func (c *Config) sections(r *conf.Report) {
+	if f := c.Flannel; f != nil && !r.Told("flannel") {
+		r.Ask("flannel", *f, f.Check)
+		if f.Mode == daemon.L3 && !r.Failed("flannel.pods") {
+			c.pods(r, f)
+		}
+	}
+}
+
+// pods reports whether the segment of the pods can get a gateway.
+func (c *Config) pods(r *conf.Report, f *daemon.Config) {
+	i := slices.IndexFunc(c.Segments, func(s node.Segment) bool { return s.VNI == f.Pods })
+	if i < 0 {
+		r.Fail("flannel.pods", f.Pods, `no such segment: add {"vni": %v} to segments`, f.Pods)
+	} else if c.Segments[i].Gateway != nil {
+		r.Fail("flannel.pods", f.Pods, "segments[%d] has a gateway: leave it out, the section makes that of the pods", i)
+	}
+}
+
+// MarshalJSON writes what [Parse] reads.
+func (c Config) MarshalJSON() ([]byte, error) { return conf.Write(c) }
+
+// UnmarshalJSON reads what MarshalJSON writes, as [Parse] does.
+func (c *Config) UnmarshalJSON(text []byte) error {
+	x, err := Parse(text)
+	if err == nil {
+		*c = *x
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package file
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel/daemon"
+)
+
+const sample = `{
+	// pods
+	"segments": [{"vni": 200, "maxMACs": 100}, {"vni": 300, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}],
+	"vrfs": [{"name": "v"}],
+	"flannel": {
+		"pods": 200, "etcdEndpoints": ["http://10.0.0.1:2379"],
+		"subnetLeaseRenewMargin": "90m",
+	},
+}`
+
+func TestParse(t *testing.T) {
+	c, err := Parse([]byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Flannel; f == nil || f.Mode != daemon.L3 || f.Pods != 200 || f.Endpoints[0] != "http://10.0.0.1:2379" || f.RenewMargin != 90*time.Minute || len(c.Segments) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Config
+	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(&again, c) {
+		t.Errorf("%s: %v", text, err)
+	}
+	if c, err := Parse([]byte(`{"maxMACs": 5}`)); err != nil || c.Flannel != nil || c.MaxMACs != 5 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, flannel, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
+			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
+			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
+			"2:67: tunnels[0].local: an address of this host is required",
+		`{"flannel": {}}`:               `1:13: flannel.pods: 0: must be the VNI of a segment for the pods, 1 to 16777215, with mode l3`,
+		`{"flannel": {"mode": "host"}}`: `1:13: flannel.pods: 0: must be the VNI of a segment for the pods, 1 to 16777215, with mode l3` + "\n" + `1:22: flannel.mode: "host": must be one of l3, tap`,
+		`{"flannel": []}`:               `1:13: flannel: a list: must be an object`,
+		`{"flannel": null}`:             `1:13: flannel: null: leave the key out instead`,
+		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a", "b"]}}`:                                                                 `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379`,
+		`{"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "vrfs": [{"name": "v"}], "flannel": {"pods": 1}}`: `1:126: flannel.pods: 1: segments[0] has a gateway: leave it out, the section makes that of the pods`,
+		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s\n%v\nwant\n%s", text, err, want)
+		}
+	}
+	c, err := Parse([]byte(sample))
+	if err != nil || c.Check() != nil {
+		t.Fatal(err, c.Check())
+	}
+	c.Segments = c.Segments[1:]
+	if err := c.Check(); err == nil || err.Error() != `flannel.pods: 200: no such segment: add {"vni": 200} to segments` {
+		t.Error(err)
+	}
+}

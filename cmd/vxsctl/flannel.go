@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+)
+
+// flannel shows the leases of other nodes.
+func (s *session) flannel(ctx context.Context, w *words) error {
+	if _, err := w.keys(); err != nil {
+		return err
+	}
+	text, err := s.Do(ctx, http.MethodGet, "/v1/flannel/leases", nil, nil)
+	if err != nil {
+		return err
+	}
+	return s.show(text, flannelLeases)
+}
+
+func flannelTable(text []byte) ([][]string, error) {
+	var f api.Flannel
+	err := json.Unmarshal(text, &f)
+	at := func(t *time.Time) string {
+		if t == nil {
+			return "-"
+		}
+		return t.Local().Format(time.DateTime)
+	}
+	expires := "never"
+	if f.Expires != nil {
+		expires = at(f.Expires)
+	}
+	state := f.State + " since " + at(&f.Since)
+	if f.Again != nil {
+		state += ", again at " + at(f.Again)
+	}
+	rows := [][]string{row("WHAT", "VALUE"), row("state", state), row("error", f.Error), row("mode", f.Mode), row("network", f.Network), row("backend", f.Backend)}
+	if l := f.Lease; l != nil {
+		rows = append(rows, row("subnet", l.Subnet), row("public address", strings.Join(l.PublicIPs, ", ")), row("MAC", strings.Join(l.MACs, ", ")),
+			row("renewed", at(f.Renewed)), row("expires", expires))
+	}
+	rows = append(rows, row("leases of others", f.Leases))
+	for _, reason := range slices.Sorted(maps.Keys(f.Refused)) {
+		rows = append(rows, row("refused, "+reason, f.Refused[reason]))
+	}
+	return append(rows, row("misses", f.Misses), row("misses without a lease", f.Unanswered)), err
+}
+
+func flannelLeases(text []byte) ([][]string, error) {
+	return rowsOf(text, "SUBNET PUBLIC MAC WAY REFUSED", func(l api.FlannelLease) [][]string {
+		var why []string
+		for _, r := range l.Refused {
+			why = append(why, fmt.Sprintf("%s: %s", r.Reason, r.Detail))
+		}
+		return [][]string{row(l.Subnet, strings.Join(l.PublicIPs, ","), strings.Join(l.MACs, ","), l.Way, strings.Join(why, "; "))}
+	})
+}

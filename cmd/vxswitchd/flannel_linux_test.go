@@ -1,0 +1,241 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+const flannelConfig = `{
+  "segments": [{"vni": 200}],
+  "flannel": {"pods": 200, "etcdEndpoints": ["http://192.0.2.100:2379"], "iface": ["eth0"], "subnetFile": "SUBNETS"},
+  "control": {"socket": "SOCKET"}
+}`
+
+// withoutFlannel is the file without the section.
+func withoutFlannel() string {
+	before, rest, _ := strings.Cut(flannelConfig, `  "flannel"`)
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
+}
+
+// A flannelLab is a flannel network of vxswitchd nodes, and its etcd:
+//
+//	pod a --- TAP --- vxswitchd a --- eth0 192.0.2.1 ---+
+//	pod b --- TAP --- vxswitchd b --- eth0 192.0.2.2 ---+--- etcd 192.0.2.100
+type flannelLab struct {
+	t    *testing.T
+	net  *netns.Net
+	sw   *netns.Host
+	etcd *netns.Host
+	proc *netns.Proc
+	data string
+}
+
+func newFlannelLab(t *testing.T, network string) *flannelLab {
+	netns.Tool(t, "etcd")
+	netns.Tool(t, "etcdctl")
+	n := netns.New(t)
+	l := &flannelLab{t: t, net: n, sw: n.Switch("sw"), etcd: n.Host("etcd"), data: t.TempDir()}
+	n.Plug(l.etcd, "192.0.2.100/24", l.sw)
+	l.start()
+	l.ctl("put", "/coreos.com/network/config", network)
+	return l
+}
+
+func (l *flannelLab) start() {
+	l.t.Helper()
+	const url = "http://192.0.2.100:2379"
+	l.proc = l.etcd.Start("env", "ETCD_UNSUPPORTED_ARCH=arm64", "etcd", "--data-dir", l.data, "--listen-client-urls", "http://0.0.0.0:2379", "--advertise-client-urls", url)
+	l.etcd.Until("etcd answers", func() bool {
+		_, err := l.etcd.Try(l.t.Context(), "env", "ETCDCTL_API=3", "etcdctl", "get", "x")
+		return err == nil
+	})
+}
+
+func (l *flannelLab) stop() {
+	l.proc.Signal(syscall.SIGKILL)
+	l.proc.Wait()
+}
+
+func (l *flannelLab) ctl(args ...string) string {
+	l.t.Helper()
+	return l.etcd.Run("env", append([]string{"ETCDCTL_API=3", "etcdctl"}, args...)...)
+}
+
+// A flannelNode is one with a pod.
+type flannelNode struct {
+	*system
+	c       *api.Client
+	subnets string // file
+	subnet  netip.Prefix
+	pod     *netns.Host
+}
+
+// node makes and starts host I.
+func (l *flannelLab) node(i int) *flannelNode {
+	l.t.Helper()
+	s := newSystem(l.t, l.net, fmt.Sprint("n", i))
+	l.net.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", i), l.sw)
+	x := &flannelNode{system: s, c: api.NewClient(s.socket), subnets: filepath.Join(filepath.Dir(s.file), "subnet.env")}
+	x.writeFile(flannelConfig)
+	x.run()
+	x.subnet = netip.MustParsePrefix(x.wait("ready").Lease.Subnet)
+	return x
+}
+
+func (x *flannelNode) writeFile(text string) { x.write(strings.ReplaceAll(text, "SUBNETS", x.subnets)) }
+
+// wait waits for a state of the section.
+func (x *flannelNode) wait(state string) (f api.Flannel) {
+	x.t.Helper()
+	x.Until("flannel is "+state, func() (ok bool) {
+		var err error
+		f, err = x.c.Flannel(x.t.Context())
+		return err == nil && f.State == state
+	})
+	return f
+}
+
+// attach makes a pod with the second address of the subnet, as vxswitch-cni does.
+func (l *flannelLab) attach(x *flannelNode) {
+	x.t.Helper()
+	x.pod = l.net.Host("pod-" + x.Name)
+	x.pod.IP("tuntap", "add", "eth0", "mode", "tap")
+	x.pod.IP("link", "property", "add", "dev", "eth0", "altname", "pod1")
+	gate := x.subnet.Addr().Next()
+	x.pod.Addr("eth0", netip.PrefixFrom(gate.Next(), x.subnet.Bits()).String())
+	x.pod.MTU("eth0", 1450)
+	x.pod.Up("eth0")
+	x.pod.Route("default", "via", gate.String())
+	vni := frame.VNI(200)
+	_, err := x.c.ChangePort(x.t.Context(), api.PortChange{Op: api.Add, Name: "pod1", Namespace: netns.Folder + "/" + x.pod.NS, VNI: &vni, Owner: "test"}, nil)
+	must(x.t, err)
+}
+
+func (x *flannelNode) ip() string { return x.subnet.Addr().Next().Next().String() }
+
+// reach pings both ways until it is answered, and looks at the TTL.
+func reach(a, b *flannelNode) {
+	a.t.Helper()
+	for _, x := range [][2]*flannelNode{{a, b}, {b, a}} {
+		x[0].pod.Until("pods reach each other", func() bool {
+			_, err := x[0].pod.Try(a.t.Context(), "ping", "-n", "-c", "1", "-W", "1", x[1].ip())
+			return err == nil
+		})
+		if ttl := x[0].pod.PingTTL(x[1].ip()); ttl != 62 {
+			a.t.Errorf("TTL %d", ttl)
+		}
+	}
+}
+
+// Two nodes with the section are a flannel network: pods that are attached over the socket reach each other, while etcd is away, after
+// reloads, after kill -9, and after a lease was lost.
+func TestFlannel(t *testing.T) {
+	l := newFlannelLab(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
+	a, b := l.node(1), l.node(2)
+	l.attach(a)
+	l.attach(b)
+	reach(a, b)
+	file, err := os.ReadFile(a.subnets)
+	if want := fmt.Sprintf("FLANNEL_SUBNET=%v\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=false\n", netip.PrefixFrom(a.subnet.Addr().Next(), 24)); err != nil || !strings.HasSuffix(string(file), want) {
+		t.Errorf("%v\n%s", err, file)
+	}
+	for _, want := range []string{"network", "10.3.0.0/16", a.subnet.String(), "192.0.2.1", "leases of others"} {
+		if out := a.ctl("flannel"); !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	leases, err := a.c.FlannelLeases(t.Context())
+	if err != nil || len(leases) != 1 || leases[0].Subnet != b.subnet.String() || leases[0].Way != "tunnel" || leases[0].PublicIPs[0] != "192.0.2.2" || len(leases[0].MACs) != 1 {
+		t.Errorf("%+v, %v", leases, err)
+	}
+
+	// A lease that is none is refused, and named.
+	l.ctl("put", "/coreos.com/network/subnets/10.3.250.0-24", `{"PublicIP":"192.0.2.9","BackendType":"vxlan","BackendData":{"VNI":9,"VtepMAC":"02:00:00:00:00:09"}}`)
+	a.Until("a lease is refused", func() bool { return strings.Contains(a.ctl("flannel leases"), "vni: 9: must be 1") })
+	if f := a.wait("ready"); f.Leases != 2 || f.Refused["vni"] != 1 {
+		t.Errorf("%+v", f)
+	}
+	l.ctl("del", "/coreos.com/network/subnets/10.3.250.0-24")
+
+	// A reload that does not touch the section.
+	since := a.wait("ready").Since
+	a.writeFile(strings.Replace(flannelConfig, `{"vni": 200}`, `{"vni": 200}, {"vni": 300}`, 1))
+	a.ctl("reload")
+	if f := a.wait("ready"); !f.Since.Equal(since) {
+		t.Error("another reload has restarted the section")
+	}
+	reach(a, b)
+
+	// One that removes it, and returns it.
+	b.writeFile(withoutFlannel())
+	b.ctl("reload")
+	if out, err := b.tryCtl("flannel"); err == nil || !strings.Contains(out, "no section flannel") {
+		t.Errorf("%v %s", err, out)
+	}
+	if _, err := os.Stat(b.subnets); !os.IsNotExist(err) {
+		t.Errorf("the subnet file: %v", err)
+	}
+	if _, err := a.pod.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", b.ip()); err == nil {
+		t.Error("a pod is reached without the section")
+	}
+	if out := l.ctl("get", "--prefix", "--keys-only", "/coreos.com/network/subnets/"+b.subnet.Addr().String()); !strings.Contains(out, b.subnet.Addr().String()) {
+		t.Errorf("the lease is gone: %s", out)
+	}
+	b.writeFile(flannelConfig)
+	b.ctl("reload")
+	if f := b.wait("ready"); f.Lease.Subnet != b.subnet.String() {
+		t.Errorf("subnet %s, was %v", f.Lease.Subnet, b.subnet)
+	}
+	reach(a, b)
+
+	// etcd goes and comes.
+	l.stop()
+	a.wait("stale")
+	b.wait("stale")
+	reach(a, b)
+
+	// kill -9, and a start without etcd: the node runs, and follows as soon as it can.
+	a.proc.Signal(syscall.SIGKILL)
+	a.proc.Wait()
+	a.run()
+	if f := a.wait("starting"); f.Lease != nil {
+		t.Errorf("%+v", f)
+	}
+	if out := a.ctl("port"); !strings.Contains(out, "pod1") {
+		t.Errorf("%s", out)
+	}
+	l.start()
+	b.wait("ready")
+	if f := a.wait("ready"); f.Lease.Subnet != a.subnet.String() {
+		t.Errorf("subnet %s, was %v", f.Lease.Subnet, a.subnet)
+	}
+	reach(a, b)
+
+	// A lost lease: it is said once, and got again.
+	l.ctl("del", "/coreos.com/network/subnets/"+strings.Replace(b.subnet.String(), "/", "-", 1))
+	if f := b.wait("lost"); f.Again == nil || !strings.Contains(f.Error, "the lease is lost") || f.Lease != nil {
+		t.Errorf("%+v", f)
+	}
+	if f := b.wait("ready"); f.Lease.Subnet != b.subnet.String() {
+		t.Errorf("subnet %s, was %v", f.Lease.Subnet, b.subnet)
+	}
+	reach(a, b)
+	if n := strings.Count(b.proc.Output(), "the lease is lost"); n != 1 {
+		t.Errorf("the loss is said %d times:\n%s", n, b.proc.Output())
+	}
+	for _, x := range []*flannelNode{a, b} {
+		if err := x.proc.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// A plane is a control plane that a section of the file runs. Run ends with ctx, or with an error.
+type plane interface {
+	comparable
+	Run(ctx context.Context) error
+	Leave() // the end of Run is for good: the section is removed
+}
+
+// Pauses after which a plane that has ended with an error is tried again.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// A keeper runs the plane P of a section C for as long as the file has it. A plane that ends with an error leaves the node alone: the
+// keeper says so, once for each error, and makes another one after a pause, which grows.
+type keeper[C any, P plane] struct {
+	name string
+	log  *slog.Logger
+	make func(*C) (P, error)
+
+	mu    sync.Mutex
+	cfg   *C // nil: no section
+	stop  func()
+	leave bool
+	state kept[P]
+}
+
+// kept is what becomes of a plane.
+type kept[P plane] struct {
+	plane P         // that runs, or ran last; zero if there was none
+	err   error     // with which it has ended; nil while it runs
+	since time.Time // when it began or ended
+	again time.Time // when the next one begins, after an error
+}
+
+// config returns the section, nil if there is none.
+func (k *keeper[C, P]) config() *C {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.cfg
+}
+
+// status returns what becomes of the section's plane; ok is false without a section.
+func (k *keeper[C, P]) status() (s kept[P], ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state, k.cfg != nil
+}
+
+// change stops the plane if the section becomes another one. The caller changes the node, and then has done start what there is to
+// run: the new section, or the old one if the change has failed.
+func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
+	old := k.config()
+	if reflect.DeepEqual(old, next) {
+		return func(bool) {}
+	}
+	k.end(next == nil)
+	return func(ok bool) {
+		if !ok {
+			next = old
+		}
+		k.begin(next)
+	}
+}
+
+// begin starts the plane of a section.
+func (k *keeper[C, P]) begin(cfg *C) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cfg, k.state, k.stop, k.leave = cfg, kept[P]{since: time.Now()}, nil, false
+	if cfg == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { k.run(ctx, cfg) })
+	k.stop = func() { cancel(); running.Wait() }
+}
+
+// end stops the plane, and waits for it; for good if the section is removed.
+func (k *keeper[C, P]) end(forGood bool) {
+	k.mu.Lock()
+	stop := k.stop
+	k.stop, k.leave = nil, forGood
+	k.leaving()
+	k.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// leaving tells the plane if its end is for good. k.mu is held.
+func (k *keeper[C, P]) leaving() {
+	if none := *new(P); k.leave && k.state.plane != none {
+		k.state.plane.Leave()
+	}
+}
+
+func (k *keeper[C, P]) run(ctx context.Context, cfg *C) {
+	said := ""
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		begun := time.Now()
+		p, err := k.make(cfg)
+		if err == nil {
+			k.is(kept[P]{plane: p, since: begun})
+			err = p.Run(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case time.Since(begun) > lastPause:
+			pause, said = firstPause, ""
+		}
+		if text := oneLine(err); text != said {
+			k.log.Error(k.name+" ends; the node goes on, and it is tried again", "err", text)
+			said = text
+		}
+		k.is(kept[P]{plane: p, err: err, since: time.Now(), again: time.Now().Add(pause)})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (k *keeper[C, P]) is(s kept[P]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state = s
+	k.leaving()
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A fakePlane runs until it is told to fail.
+type fakePlane struct {
+	section int
+	fail    chan error
+	left    atomic.Bool
+	ended   atomic.Bool
+}
+
+func (p *fakePlane) Run(ctx context.Context) error {
+	defer p.ended.Store(true)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-p.fail:
+		return err
+	}
+}
+
+func (p *fakePlane) Leave() { p.left.Store(true) }
+
+// A keeper of fakes; made has all of them, and refuse is why none can be made.
+type fakeKeeper struct {
+	keeper[int, *fakePlane]
+	lock   sync.Mutex
+	made   []*fakePlane
+	refuse error
+	log    strings.Builder
+}
+
+func newFakeKeeper() *fakeKeeper {
+	k := new(fakeKeeper)
+	k.name, k.keeper.log = "fake", slog.New(slog.NewTextHandler(&k.log, nil))
+	k.make = func(c *int) (*fakePlane, error) {
+		if k.refuse != nil {
+			return nil, k.refuse
+		}
+		p := &fakePlane{section: *c, fail: make(chan error)}
+		k.lock.Lock()
+		defer k.lock.Unlock()
+		k.made = append(k.made, p)
+		return p, nil
+	}
+	return k
+}
+
+func (k *fakeKeeper) planes() []*fakePlane {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return slices.Clone(k.made)
+}
+
+// set is a change of the file that succeeds.
+func (k *fakeKeeper) set(c *int) { k.change(c)(true) }
+
+func section(c int) *int { return &c }
+
+// A plane that fails is tried again with pauses of 1, 2, 4 s and so on up to a minute, an error is said once, and one that has run for
+// long begins with the first pause again.
+func TestKeeperTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKeeper()
+		if _, ok := k.status(); ok {
+			t.Error("there is a section")
+		}
+		k.set(section(1))
+		var pauses []time.Duration
+		for i := range 9 {
+			synctest.Wait()
+			if len(k.planes()) != i+1 {
+				t.Fatalf("%d planes, want %d", len(k.planes()), i+1)
+			}
+			if i == 8 {
+				time.Sleep(2 * time.Minute)
+			}
+			k.planes()[i].fail <- errors.New("no\ngood")
+			synctest.Wait()
+			s, ok := k.status()
+			if !ok || s.err == nil || s.plane != k.planes()[i] {
+				t.Fatalf("%+v", s)
+			}
+			pauses = append(pauses, time.Until(s.again))
+			time.Sleep(time.Until(s.again))
+		}
+		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 1} {
+			if pauses[i] != want*time.Second {
+				t.Errorf("pauses %v", pauses)
+				break
+			}
+		}
+		if n := strings.Count(k.log.String(), "level=ERROR"); n != 2 || strings.Count(k.log.String(), `err="no; good"`) != 2 {
+			t.Errorf("it is said %d times, want 2:\n%s", n, k.log.String())
+		}
+		synctest.Wait()
+		if s, _ := k.status(); s.err != nil {
+			t.Errorf("it runs again, and has %v", s.err)
+		}
+		k.end(false)
+		if last := k.planes()[len(k.planes())-1]; !last.ended.Load() || last.left.Load() {
+			t.Error("the last one goes on, or has left")
+		}
+	})
+}
+
+// A section that has not changed goes on, another one replaces it, one that is removed ends for good, and a failed change returns it.
+func TestKeeperChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKeeper()
+		k.set(section(1))
+		synctest.Wait()
+		k.set(section(1))
+		k.change(section(1))(false)
+		synctest.Wait()
+		if len(k.planes()) != 1 || k.planes()[0].ended.Load() {
+			t.Fatalf("an equal section has %d planes", len(k.planes()))
+		}
+		done := k.change(section(2))
+		if !k.planes()[0].ended.Load() || k.planes()[0].left.Load() {
+			t.Error("the old one goes on while the node changes, or has left")
+		}
+		done(true)
+		synctest.Wait()
+		if len(k.planes()) != 2 || k.planes()[1].section != 2 || *k.config() != 2 {
+			t.Fatalf("%d planes", len(k.planes()))
+		}
+		k.change(nil)(false) // the node has refused something else
+		synctest.Wait()
+		if !k.planes()[1].left.Load() || len(k.planes()) != 3 || k.planes()[2].section != 2 || k.planes()[2].left.Load() {
+			t.Fatalf("%d planes", len(k.planes()))
+		}
+		k.set(nil)
+		if !k.planes()[2].left.Load() || !k.planes()[2].ended.Load() || k.config() != nil {
+			t.Error("it goes on without a section")
+		}
+		k.set(section(3))
+		synctest.Wait()
+		if len(k.planes()) != 4 || k.planes()[3].left.Load() {
+			t.Fatalf("%d planes", len(k.planes()))
+		}
+		k.planes()[3].fail <- errors.New("bad")
+		synctest.Wait()
+		k.set(nil) // during the pause
+		if !k.planes()[3].left.Load() {
+			t.Error("one that has failed does not leave")
+		}
+		k.refuse = errors.New("cannot be made")
+		k.set(section(4))
+		synctest.Wait()
+		if s, ok := k.status(); !ok || s.err != k.refuse || s.plane != nil {
+			t.Errorf("%+v", s)
+		}
+		k.end(true)
+		k.end(true)
+	})
+}
