@@ -23,6 +23,7 @@ type follower struct {
 	ended   chan error // of a watch
 	misses  chan frame.Event
 	renewed chan renewal
+	relist  chan struct{} // ends the watch, so that another one begins with a snapshot
 	tasks   sync.WaitGroup
 }
 
@@ -84,18 +85,30 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 // watch follows the store. Whenever a watch ends, it begins anew, with a snapshot.
 func (f *follower) watch(ctx context.Context) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := f.p.cfg.Store.Watch(ctx, func(c Change) {
+		again, cancel := context.WithCancel(ctx)
+		f.tasks.Go(func() {
+			select {
+			case <-f.relist:
+				cancel()
+			case <-again.Done():
+			}
+		})
+		err := f.p.cfg.Store.Watch(again, func(c Change) {
 			wait = firstRetry
 			select {
 			case f.changes <- c:
-			case <-ctx.Done():
+			case <-again.Done():
 			}
 		})
-		select {
-		case f.ended <- err:
-		case <-ctx.Done():
-			return
+		if again.Err() != nil { // there is nothing wrong; not more often than needed
+			wait = lastRetry
+		} else {
+			select {
+			case f.ended <- err:
+			case <-ctx.Done():
+			}
 		}
+		cancel()
 		if sleep(ctx, wait) != nil {
 			return
 		}
@@ -141,6 +154,12 @@ func (f *follower) change(own *Own, c Change) error {
 	defer f.p.mu.Unlock()
 	if err := f.p.state.lost; err != nil {
 		return err
+	}
+	if f.p.mapper.Missing() {
+		select {
+		case f.relist <- struct{}{}:
+		default:
+		}
 	}
 	if snapshot {
 		f.p.fresh()

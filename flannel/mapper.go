@@ -36,6 +36,7 @@ type Mapper struct {
 	before  map[string][]Route // of leases whose routes have changed since FlushRoutes has passed them: as they were
 	routed  bool               // it has
 	refused [reasons]int       // leases, by reason
+	missing bool               // there is room for some that were TooMany
 	news    []*Refusal         // since the last News
 	asked   map[netip.Addr]*asked
 	queue   []*asked // the longest ago first
@@ -93,6 +94,9 @@ type asked struct {
 	at   time.Time
 	gone bool
 }
+
+// maxLeases is how many leases a Mapper keeps: as many as a network of /8 has subnets of /24. The older ones keep their places.
+const maxLeases = 1 << 16
 
 // maxAsked is how many addresses a Mapper keeps rows for.
 const maxAsked = 4096
@@ -159,6 +163,11 @@ func (m *Mapper) set(r Record) {
 			return // renewed
 		}
 		m.remove(old)
+	} else if len(m.leases) >= maxLeases {
+		if m.refused[TooMany]++; m.refused[TooMany] == 1 && len(m.news) < maxNews {
+			m.news = append(m.news, refusal(r.Key, TooMany, "and others: the node keeps the %d oldest", maxLeases))
+		}
+		return
 	}
 	l := &mapped{key: key, created: r.Created, sum: sum}
 	lease, err := r.Lease()
@@ -173,15 +182,26 @@ func (m *Mapper) set(r Record) {
 // Delete has a lease that has gone.
 func (m *Mapper) Delete(key string) {
 	if l := m.leases[clip(key, maxName+1)]; l != nil {
-		m.remove(l)
+		m.gone(l)
 		m.reply()
 	}
 }
 
+// gone takes a lease out that has gone.
+func (m *Mapper) gone(l *mapped) {
+	m.remove(l)
+	m.missing = m.missing || m.refused[TooMany] > 0
+}
+
+// Missing reports whether there is room for leases that were [TooMany]: a Reset has them.
+func (m *Mapper) Missing() bool { return m.missing }
+
 // Reset has all leases: others are gone.
 func (m *Mapper) Reset(records []Record) {
+	m.refused[TooMany], m.missing = 0, false
+	records = slices.SortedFunc(slices.Values(records), func(a, b Record) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Key, b.Key)) })
 	keep := map[string]bool{}
-	for _, r := range records {
+	for _, r := range records[:min(len(records), maxLeases+1)] { // and the node's own
 		keep[clip(r.Key, maxName+1)] = true
 	}
 	for key, l := range m.leases {
@@ -203,7 +223,7 @@ func (m *Mapper) Apply(c Change) {
 	}
 	for _, k := range c.Deleted {
 		if l := m.leases[clip(k, maxName+1)]; l != nil {
-			m.remove(l)
+			m.gone(l)
 		}
 	}
 	for _, r := range c.Set {
@@ -276,26 +296,27 @@ func (m *Mapper) remove(l *mapped) {
 	m.settle(l)
 }
 
-// settle decides about a lease, if it is there, and those that it has to do with.
+// settle decides about a lease, if it is there, and those that may have to stand back behind it: younger ones.
 func (m *Mapper) settle(l *mapped) {
 	if m.leases[l.key] == l {
 		m.decide(l)
 	}
-	if l.wrong != nil {
-		return
-	}
-	others := func(same []*mapped) {
-		for _, x := range same {
-			if x != l {
-				m.decide(x)
-			}
+	if l.wrong == nil {
+		for _, p := range l.lease.Subnet.prefixes() {
+			m.younger(l, m.byPrefix[p])
+		}
+		for _, mac := range l.macs() {
+			m.younger(l, m.byMAC[mac])
 		}
 	}
-	for _, p := range l.lease.Subnet.prefixes() {
-		others(m.byPrefix[p])
-	}
-	for _, mac := range l.macs() {
-		others(m.byMAC[mac])
+}
+
+// younger decides about those of a set that are younger than a lease.
+func (m *Mapper) younger(l *mapped, set []*mapped) {
+	for _, x := range set {
+		if l.older(x) {
+			m.decide(x)
+		}
 	}
 }
 

@@ -191,7 +191,7 @@ func (p *Plane) run(ctx context.Context) error {
 	p.mu.Lock()
 	p.mapper, p.state.Phase = m, Following
 	p.mu.Unlock()
-	f := &follower{p: p, changes: make(chan Change, 16), ended: make(chan error), misses: make(chan frame.Event, 64), renewed: make(chan renewal)}
+	f := &follower{p: p, changes: make(chan Change, 16), ended: make(chan error), misses: make(chan frame.Event, 64), renewed: make(chan renewal), relist: make(chan struct{})}
 	err = f.run(ctx, own)
 	return errors.Join(err, p.cfg.Shape.Close(errors.Is(err, ErrLost)))
 }

@@ -32,6 +32,7 @@ const (
 	SameMAC      // an older lease has the VTEP's MAC, with another public address
 	OffLink      // the backend needs the public address on a link of ours
 	Unroutable   // the switch has refused the rows
+	TooMany      // more leases than a node keeps: counted by the changes since the last snapshot, and not listed
 
 	reasons
 )
@@ -39,7 +40,7 @@ const (
 var reasonWords = []string{
 	BadKey: "key", HostBits: "host-bits", Oversize: "oversize", BadValue: "value", BadPublicIP: "public-ip", BadData: "data", BadMAC: "mac", NoSubnet: "no-subnet",
 	OtherBackend: "backend", OtherVNI: "vni", OtherFamily: "family", Outside: "outside", Inside: "inside", OwnSubnet: "own-subnet", OwnPublicIP: "own-public-ip",
-	OwnMAC: "own-mac", SameSubnet: "same-subnet", SameMAC: "same-mac", OffLink: "off-link", Unroutable: "unroutable",
+	OwnMAC: "own-mac", SameSubnet: "same-subnet", SameMAC: "same-mac", OffLink: "off-link", Unroutable: "unroutable", TooMany: "too-many",
 }
 
 // String returns the name of a reason.

@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 
-	"internal/drops":    {"frame"},
+	"internal/drops": {"frame"},
 
 	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/check", "internal/lab/fake", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/check": {}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/packets": {}, "internal/lab/worst": {},
 

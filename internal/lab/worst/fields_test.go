@@ -42,6 +42,7 @@ underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Net
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
 vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
+flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
 offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
 `
 
@@ -54,6 +55,8 @@ arp.Table.outcomes arp.shared.counts
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
+flannel.Mapper.refused flannel.Plane.ready flannel.follower.ended flannel.follower.relist flannel.follower.renewed flannel.networkJSON.IPv6Network
+flannel.networkJSON.IPv6SubnetMax flannel.networkJSON.IPv6SubnetMin flannel.networkJSON.Network flannel.networkJSON.SubnetMax flannel.networkJSON.SubnetMin
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.PathMTU.count
 setting/conf.Report.errs setting/conf.Report.names setting/conf.Report.told setting/conf.Report.renamed setting/conf.Report.wrong

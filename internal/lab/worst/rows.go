@@ -190,6 +190,22 @@ var Rows = []Row{
 		Test:  "offload.TestWorstFlows", Kept: 100,
 	},
 	{
+		Name:  "leases of flannel nodes",
+		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byPrefix flannel.Mapper.routes flannel.Mapper.news flannel.mapped.refused flannel.Status.routes flannel.follower.changes",
+		Limit: "65536, and those that are refused among them",
+		Share: "none: who can write to the store can write all",
+		Full:  "the youngest; when there is room again, all are read again",
+		Test:  "flannel.TestWorstLeases", Kept: 100,
+	},
+	{
+		Name:  "addresses of flannel pods asked for",
+		Holds: "flannel.Mapper.asked flannel.Mapper.queue flannel.follower.misses",
+		Limit: "4096, for 20 min (generations 1 and 2)",
+		Share: "none: sources share the reported misses",
+		Full:  "the oldest, which is asked for again",
+		Test:  "flannel.TestWorstMisses", Kept: 97,
+	},
+	{
 		Name:  "requests of the control socket",
 		Holds: "cmd/vxswitchd.gate.inside cmd/vxswitchd.gate.waiting cmd/vxswitchd.visitor.in cmd/vxswitchd.rate.first switch.broker.subs",
 		Limit: "64 connections, 16 streams, 3 tables; 200 requests per second",
