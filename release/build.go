@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var programs = []string{"vxsctl", "vxswitchd"}
+var programs = []string{"vxflanneld", "vxsctl", "vxswitch-cni", "vxswitchd"}
 
 // A built is the programs for one architecture.
 type built struct {

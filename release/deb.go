@@ -15,7 +15,8 @@ import (
 const description = `virtual switch and VXLAN tunnel end point in user space
 vxswitchd connects TAP devices and interfaces to Ethernet segments over
 VXLAN, VXLAN-GPE and IP-in-IP, with gateways, routes and policies, from a
-file or through its control socket. vxsctl shows and changes a running node.`
+file or through its control socket. vxsctl shows and changes a running node.
+vxflanneld takes the place of flanneld, and vxswitch-cni attaches containers.`
 
 // deb returns the Debian package. nfpm reads files, so what is to be packed is written into a folder first.
 func deb(b *built, list []file) ([]byte, error) {

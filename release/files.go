@@ -26,7 +26,11 @@ const docFolder = "/usr/share/doc/vxswitch/"
 // files lists what is installed: the programs, the unit, a first configuration, samples, and the pages.
 func (b *built) files(source string) (list []file, err error) {
 	for _, name := range programs {
-		list = append(list, file{name: name, deb: "/usr/bin/" + name, mode: 0o755, data: b.binaries[name]})
+		dir := "/usr/bin/"
+		if name == "vxswitch-cni" {
+			dir = "/usr/lib/cni/" // with those of Debian's containernetworking-plugins
+		}
+		list = append(list, file{name: name, deb: dir + name, mode: 0o755, data: b.binaries[name]})
 	}
 	add := func(src, name, deb string) *file {
 		data, e := os.ReadFile(filepath.Join(source, src))

@@ -174,7 +174,9 @@ cp /etc/vxswitch/vxswitchd.json mine
 dpkg -i vxswitch_*_"$(dpkg --print-architecture)".deb
 cmp mine /etc/vxswitch/vxswitchd.json
 [ -z "$(dpkg --verify vxswitch | grep -v /etc/vxswitch/)" ]
-zcat /usr/share/man/man8/vxsctl.8.gz /usr/share/man/man8/vxswitchd.8.gz /usr/share/man/man5/vxswitchd.json.5.gz | grep -c '^.TH ' | grep -x 3
+zcat /usr/share/man/man8/vxsctl.8.gz /usr/share/man/man8/vxswitchd.8.gz /usr/share/man/man8/vxflanneld.8.gz /usr/share/man/man8/vxswitch-cni.8.gz /usr/share/man/man5/vxswitchd.json.5.gz | grep -c '^.TH ' | grep -x 5
+vxflanneld -version | grep "^vxflanneld "
+/usr/lib/cni/vxswitch-cni -version | grep "^vxswitch-cni "
 [ -s /usr/share/bash-completion/completions/vxsctl ] && [ -s /usr/share/zsh/vendor-completions/_vxsctl ] && [ -s /usr/share/fish/vendor_completions.d/vxsctl.fish ]
 dpkg --remove vxswitch
 cmp mine /etc/vxswitch/vxswitchd.json

@@ -14,7 +14,10 @@ import (
 // manuals returns the man pages: of the programs, from what they print for -h, and of the configuration file, from its schema.
 func manuals(source string) (map[string][]byte, error) {
 	pages := map[string][]byte{}
-	for name, about := range map[string]string{"vxswitchd": "virtual switch and VXLAN tunnel end point", "vxsctl": "show and change a running vxswitchd"} {
+	for name, about := range map[string]string{
+		"vxswitchd": "virtual switch and VXLAN tunnel end point", "vxsctl": "show and change a running vxswitchd",
+		"vxflanneld": "node of a flannel network, in the place of flanneld", "vxswitch-cni": "CNI plugin for segments of vxswitchd",
+	} {
 		c := goCommand(runtime.GOARCH, "run", "-C", filepath.Join(source, "cmd"), "./"+name, "-h")
 		c.Stderr = os.Stderr
 		help, err := c.Output()
@@ -106,7 +109,10 @@ func helpPage(name, about, help string) []byte {
 			r.line(strings.TrimSpace(line))
 		}
 	}
-	other := map[string]string{"vxsctl": "vxswitchd", "vxswitchd": "vxsctl"}[name]
+	other := "vxswitchd"
+	if name == other {
+		other = "vxsctl"
+	}
 	fmt.Fprintf(r, ".SH SEE ALSO\n.BR %s (8),\n.BR vxswitchd.json (5)\n", other)
 	return []byte(r.String())
 }

@@ -186,7 +186,7 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%s for %s has the path of its sources", name, arch)
 			}
 		}
-		for _, name := range []string{"vxswitchd.service", "vxswitchd.json", "LICENSE", "LICENSES", "CHANGELOG.md", "configs/mesh/a.json", "man/vxsctl.8", "man/vxswitchd.8", "man/vxswitchd.json.5", "completion/vxsctl.bash"} {
+		for _, name := range []string{"vxswitchd.service", "vxswitchd.json", "LICENSE", "LICENSES", "CHANGELOG.md", "configs/mesh/a.json", "man/vxsctl.8", "man/vxswitchd.8", "man/vxflanneld.8", "man/vxswitch-cni.8", "man/vxswitchd.json.5", "completion/vxsctl.bash"} {
 			if f := fs[name]; len(f.data) == 0 || f.mode != 0o644 {
 				t.Errorf("%s: %d bytes, mode %v", name, len(f.data), f.mode)
 			}

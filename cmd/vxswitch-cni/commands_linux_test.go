@@ -357,7 +357,7 @@ func TestReadme(t *testing.T) {
 
 // Started by hand, the program says what it is for, and its example is right.
 func TestByHand(t *testing.T) {
-	_, text, _ := strings.Cut(usage, "pods.conflist:\n\n")
+	_, text, _ := strings.Cut(usage, "Examples:\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	l, err := libcni.NetworkConfFromBytes([]byte(text))
 	must(t, err)

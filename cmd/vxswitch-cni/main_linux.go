@@ -23,12 +23,8 @@ import (
 
 const usage = `Usage: vxswitch-cni | -version
 
-A CNI plugin that attaches containers to segments of vxswitchd. Container runtimes start it: put it into their
-folder of plugins, /opt/cni/bin, and a network into /etc/cni/net.d, such as pods.conflist:
-
-  {"cniVersion": "1.1.0", "name": "pods", "plugins": [
-    {"type": "vxswitch-cni", "vni": 100, "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}}
-  ]}
+A CNI plugin that attaches containers to segments of vxswitchd. Container runtimes start it. Put it into their
+folder of plugins, /opt/cni/bin, and a network into /etc/cni/net.d, such as pods.conflist.
 
   vni       segment of vxswitchd, in its file (required)
   port      veth, the default, or tap
@@ -36,8 +32,12 @@ folder of plugins, /opt/cni/bin, and a network into /etc/cni/net.d, such as pods
   socket    control socket of vxswitchd, default /run/vxswitch/vxswitchd.sock
   ipam      plugin for addresses and its keys; without one the interface has none
   dns       for the result, default that of the IPAM plugin
+  capabilities  {"mac": true} lets the runtime choose the MAC
 
-With "capabilities": {"mac": true} the runtime may choose the MAC.
+Examples:
+  {"cniVersion": "1.1.0", "name": "pods", "plugins": [
+    {"type": "vxswitch-cni", "vni": 100, "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}}
+  ]}
 `
 
 // patience is how long a command may take.
