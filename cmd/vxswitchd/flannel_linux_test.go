@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -14,15 +17,17 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-const flannelConfig = `{
-  "segments": [{"vni": 200}],
-  "flannel": {"pods": 200, "etcdEndpoints": ["http://192.0.2.100:2379"], "iface": ["eth0"], "subnetFile": "SUBNETS"},
-  "control": {"socket": "SOCKET"}
-}`
+// flannelConfig is the sample, with the test's files.
+func flannelConfig(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("configs/flannel/node.json")
+	must(t, err)
+	return strings.NewReplacer(api.DefaultSocket, "SOCKET", `"pods"`, `"subnetFile": "SUBNETS", "pods"`).Replace(string(text))
+}
 
 // withoutFlannel is the file without the section.
-func withoutFlannel() string {
-	before, rest, _ := strings.Cut(flannelConfig, `  "flannel"`)
+func withoutFlannel(text string) string {
+	before, rest, _ := strings.Cut(text, `  "flannel"`)
 	_, after, _ := strings.Cut(rest, "\n")
 	return before + after
 }
@@ -86,7 +91,7 @@ func (l *flannelLab) node(i int) *flannelNode {
 	s := newSystem(l.t, l.net, fmt.Sprint("n", i))
 	l.net.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", i), l.sw)
 	x := &flannelNode{system: s, c: api.NewClient(s.socket), subnets: filepath.Join(filepath.Dir(s.file), "subnet.env")}
-	x.writeFile(flannelConfig)
+	x.writeFile(flannelConfig(l.t))
 	x.run()
 	x.subnet = netip.MustParsePrefix(x.wait("ready").Lease.Subnet)
 	return x
@@ -105,14 +110,14 @@ func (x *flannelNode) wait(state string) (f api.Flannel) {
 	return f
 }
 
-// attach makes a pod with the second address of the subnet, as vxswitch-cni does.
+// attach makes a pod, as vxswitch-cni does.
 func (l *flannelLab) attach(x *flannelNode) {
 	x.t.Helper()
 	x.pod = l.net.Host("pod-" + x.Name)
 	x.pod.IP("tuntap", "add", "eth0", "mode", "tap")
 	x.pod.IP("link", "property", "add", "dev", "eth0", "altname", "pod1")
 	gate := x.subnet.Addr().Next()
-	x.pod.Addr("eth0", netip.PrefixFrom(gate.Next(), x.subnet.Bits()).String())
+	x.pod.Addr("eth0", x.ip()+"/24")
 	x.pod.MTU("eth0", 1450)
 	x.pod.Up("eth0")
 	x.pod.Route("default", "via", gate.String())
@@ -121,7 +126,12 @@ func (l *flannelLab) attach(x *flannelNode) {
 	must(x.t, err)
 }
 
-func (x *flannelNode) ip() string { return x.subnet.Addr().Next().Next().String() }
+// ip is high in the subnet: host-local begins with the second address.
+func (x *flannelNode) ip() string {
+	a := x.subnet.Addr().As4()
+	a[3] = 200
+	return netip.AddrFrom4(a).String()
+}
 
 // reach pings both ways until it is answered, and looks at the TTL.
 func reach(a, b *flannelNode) {
@@ -134,6 +144,72 @@ func reach(a, b *flannelNode) {
 		if ttl := x[0].pod.PingTTL(x[1].ip()); ttl != 62 {
 			a.t.Errorf("TTL %d", ttl)
 		}
+	}
+}
+
+// cniPlugins are built when they are first needed, and kept in the user's cache: the plugin flannel, as flannel/daemon tests it.
+var cniPlugins = sync.OnceValues(func() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "vxswitch", "cni-flannel")
+	for name, pkg := range map[string]string{"flannel": "meta/flannel@v0.9.1", "host-local": "ipam/host-local@v0.9.1"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			continue
+		}
+		c := exec.Command("go", "install", "github.com/containernetworking/plugins/plugins/"+pkg)
+		c.Dir = os.TempDir()
+		c.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-trimpath", "GOWORK=off")
+		if out, err := c.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%v: %w\n%s", c, err, out)
+		}
+	}
+	return dir, nil
+})
+
+// cni has the CNI plugin flannel, with vxswitch-cni as its delegate, make a pod on node a, which reaches that of b, and take it away.
+func (l *flannelLab) cni(a, b *flannelNode) {
+	l.t.Helper()
+	bin, err := cniPlugins()
+	must(l.t, err)
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", a.bin, "../vxswitch-cni").CombinedOutput(); err != nil {
+		l.t.Fatalf("go build: %v\n%s", err, out)
+	}
+	pod, dir := l.net.Host("cni"), l.t.TempDir()
+	text := fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "pods", "type": "flannel", "subnetFile": %q, "dataDir": %q, "ipam": {"type": "host-local", "dataDir": %q},
+		"delegate": {"type": "vxswitch-cni", "vni": 200, "port": "tap", "socket": %q}}`, a.subnets, dir+"/flannel", dir+"/ipam", a.socket)
+	conf := filepath.Join(dir, "conf")
+	must(l.t, os.WriteFile(conf, []byte(text), 0o644))
+	run := func(command string) string {
+		l.t.Helper()
+		return a.Run("env", "CNI_COMMAND="+command, "CNI_CONTAINERID=pod", "CNI_IFNAME=eth0", "CNI_NETNS="+netns.Folder+"/"+pod.NS, "CNI_PATH="+bin+":"+a.bin,
+			"sh", "-c", filepath.Join(bin, "flannel")+" <"+conf)
+	}
+	var result struct {
+		IPs []struct{ Address netip.Prefix }
+	}
+	out := run("ADD")
+	must(l.t, json.Unmarshal([]byte(out), &result))
+	if len(result.IPs) != 1 || !a.subnet.Contains(result.IPs[0].Address.Addr()) {
+		l.t.Fatalf("%s", out)
+	}
+	ip := result.IPs[0].Address.Addr().String()
+	if ip == a.ip() { // the pod that the test has made
+		run("DEL")
+		l.t.Fatalf("the address of another pod: %s", ip)
+	}
+	pod.Until("the pod reaches another node's", func() bool {
+		_, err := pod.Try(l.t.Context(), "ping", "-n", "-c", "1", "-W", "1", b.ip())
+		return err == nil
+	})
+	b.pod.Ping(ip, 1)
+	if got := pod.Run("cat", "/sys/class/net/eth0/mtu"); got != "1450\n" {
+		l.t.Errorf("MTU %s", got)
+	}
+	run("DEL")
+	if out := a.ctl("port"); strings.Count(out, " tap ") > 1 {
+		l.t.Errorf("%s", out)
 	}
 }
 
@@ -159,6 +235,8 @@ func TestFlannel(t *testing.T) {
 		t.Errorf("%+v, %v", leases, err)
 	}
 
+	l.cni(a, b)
+
 	// A lease that is none is refused, and named.
 	l.ctl("put", "/coreos.com/network/subnets/10.3.250.0-24", `{"PublicIP":"192.0.2.9","BackendType":"vxlan","BackendData":{"VNI":9,"VtepMAC":"02:00:00:00:00:09"}}`)
 	a.Until("a lease is refused", func() bool { return strings.Contains(a.ctl("flannel leases"), "vni: 9: must be 1") })
@@ -169,7 +247,7 @@ func TestFlannel(t *testing.T) {
 
 	// A reload that does not touch the section.
 	since := a.wait("ready").Since
-	a.writeFile(strings.Replace(flannelConfig, `{"vni": 200}`, `{"vni": 200}, {"vni": 300}`, 1))
+	a.writeFile(strings.Replace(flannelConfig(t), `{"vni": 200}`, `{"vni": 200}, {"vni": 300}`, 1))
 	a.ctl("reload")
 	if f := a.wait("ready"); !f.Since.Equal(since) {
 		t.Error("another reload has restarted the section")
@@ -177,7 +255,7 @@ func TestFlannel(t *testing.T) {
 	reach(a, b)
 
 	// One that removes it, and returns it.
-	b.writeFile(withoutFlannel())
+	b.writeFile(withoutFlannel(flannelConfig(t)))
 	b.ctl("reload")
 	if out, err := b.tryCtl("flannel"); err == nil || !strings.Contains(out, "no section flannel") {
 		t.Errorf("%v %s", err, out)
@@ -191,7 +269,7 @@ func TestFlannel(t *testing.T) {
 	if out := l.ctl("get", "--prefix", "--keys-only", "/coreos.com/network/subnets/"+b.subnet.Addr().String()); !strings.Contains(out, b.subnet.Addr().String()) {
 		t.Errorf("the lease is gone: %s", out)
 	}
-	b.writeFile(flannelConfig)
+	b.writeFile(flannelConfig(t))
 	b.ctl("reload")
 	if f := b.wait("ready"); f.Lease.Subnet != b.subnet.String() {
 		t.Errorf("subnet %s, was %v", f.Lease.Subnet, b.subnet)

@@ -79,6 +79,9 @@ func TestSchemaSamples(t *testing.T) {
 	for name, text := range samples(t) {
 		cfg, err := file.Parse([]byte(text))
 		if err != nil {
+			if strings.Contains(text, "\n  \"flannel\": {\"") {
+				t.Errorf("%s: %v", name, err)
+			}
 			continue
 		}
 		written, err := json.Marshal(cfg)

@@ -40,6 +40,9 @@ func TestCode(t *testing.T) {
 			where := fmt.Sprintf("%s:%d", p.name, b.Line)
 			switch b.Lang {
 			case "json":
+				if strings.Contains(b.Text, "\n  \"flannel\": {\"") { // a section, which is not node's: TestSchemaSamples of vxswitchd reads it
+					continue
+				}
 				if _, err := node.Parse([]byte(b.Text)); err != nil {
 					t.Errorf("%s: %v", where, err)
 				}

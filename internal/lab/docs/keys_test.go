@@ -10,7 +10,7 @@ import (
 )
 
 // key is a setting with its place in the file, as pages write it.
-var key = regexp.MustCompile("`((?:[a-zA-Z]+(?:\\[\\])?\\.)*[a-zA-Z]+(?:\\[\\])?)\\.([a-zA-Z0-9]+)(?:\\[\\])?`")
+var key = regexp.MustCompile("`((?:[a-zA-Z]+(?:\\[\\])?\\.)*[a-zA-Z]+(?:\\[\\])?)\\.([a-zA-Z][a-zA-Z0-9]*)(?:\\[\\])?`")
 
 // The settings that pages name by their place in the file are in docs/settings.md.
 func TestKeys(t *testing.T) {
