@@ -302,7 +302,7 @@ func TestConfig(t *testing.T) {
 		`"vni": 5, "port": "tun"`:               {types.ErrInvalidNetworkConfig, `port: "tun": must be veth or tap`},
 		`"vni": 5, "mtu": 67`:                   {types.ErrInvalidNetworkConfig, "mtu: 67: must be 68 to 65521"},
 		`"vni": 5, "socket": "sock"`:            {types.ErrInvalidNetworkConfig, `socket: "sock": must be an absolute path`},
-		`"vni": 5, "ipMasq": true`:              {types.ErrUnsupportedField, "ipMasq: true: unknown key; must be one of vni, port"},
+		`"vni": 5, "hairpinMode": true`:         {types.ErrUnsupportedField, "hairpinMode: true: unknown key; must be one of vni, port"},
 		`"vni": 5, "runtimeConfig": {"mac": 1}`: {types.ErrDecodingFailure, "mac"},
 		`"vni": 5, "runtimeConfig": {"mac": "01:00:5e:00:00:01"}`: {types.ErrInvalidNetworkConfig, `runtimeConfig.mac: "01:00:5e:00:00:01": must be the MAC of one host`},
 		`"vni": 5, "prevResult": {"cniVersion": "9"}`:             {types.ErrDecodingFailure, "prevResult: "},

@@ -33,7 +33,7 @@ type config struct {
 }
 
 // keys are those of config, and those that the specification has for all plugins. A key with a slash is of a runtime.
-var keys = []string{"vni", "port", "mtu", "socket",
+var keys = []string{"vni", "port", "mtu", "socket", "ipMasq", // the plugin flannel adds that
 	"cniVersion", "name", "type", "capabilities", "ipam", "dns", "args", "runtimeConfig", "prevResult"}
 
 // Kinds of the interface of a container.

@@ -30,6 +30,7 @@ folder of plugins, /opt/cni/bin, and a network into /etc/cni/net.d, such as pods
   port      veth, the default, or tap
   mtu       default what fits the tunnels of the segment
   socket    control socket of vxswitchd, default /run/vxswitch/vxswitchd.sock
+  ipMasq    has no effect; the plugin flannel adds it
   ipam      plugin for addresses and its keys; without one the interface has none
   dns       for the result, default that of the IPAM plugin
   capabilities  {"mac": true} lets the runtime choose the MAC
