@@ -85,13 +85,13 @@ type flannelNode struct {
 	pod     *netns.Host
 }
 
-// node makes and starts host I.
-func (l *flannelLab) node(i int) *flannelNode {
+// node makes and starts host I with the sample, changed by a Replacer's words.
+func (l *flannelLab) node(i int, words ...string) *flannelNode {
 	l.t.Helper()
 	s := newSystem(l.t, l.net, fmt.Sprint("n", i))
 	l.net.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", i), l.sw)
 	x := &flannelNode{system: s, c: api.NewClient(s.socket), subnets: filepath.Join(filepath.Dir(s.file), "subnet.env")}
-	x.writeFile(flannelConfig(l.t))
+	x.writeFile(strings.NewReplacer(words...).Replace(flannelConfig(l.t)))
 	x.run()
 	x.subnet = netip.MustParsePrefix(x.wait("ready").Lease.Subnet)
 	return x
@@ -315,5 +315,40 @@ func TestFlannel(t *testing.T) {
 		if err := x.proc.Stop(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// In mode tap the device, its routes and the rules outlive the process, and go with the section.
+func TestFlannelTAP(t *testing.T) {
+	netns.Tool(t, "nft")
+	l := newFlannelLab(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
+	l.ctl("put", "/coreos.com/network/subnets/10.3.200.0-24", `{"PublicIP":"192.0.2.9","BackendType":"vxlan","BackendData":{"VNI":1,"VtepMAC":"02:00:00:00:00:09"}}`)
+	x := l.node(1, `"pods": 200`, `"mode": "tap", "ipMasq": true`)
+	has := func(when string, want bool) {
+		t.Helper()
+		_, link := x.Try(t.Context(), "ip", "link", "show", "flannel.1")
+		_, rules := x.Try(t.Context(), "nft", "list", "table", "inet", "vxflanneld")
+		_, file := os.Stat(x.subnets)
+		if (link == nil) != want || (rules == nil) != want || (file == nil) != want {
+			t.Errorf("%s: device: %v; rules: %v; file: %v", when, link, rules, file)
+		}
+		if routes := x.Run("ip", "route"); strings.Contains(routes, "10.3.200.0/24") != want {
+			t.Errorf("%s: routes %s", when, routes)
+		}
+	}
+	has("ready", true)
+	x.proc.Signal(syscall.SIGKILL)
+	x.proc.Wait()
+	has("killed", true)
+	x.run()
+	if f := x.wait("ready"); f.Mode != "tap" || f.Lease.Subnet != x.subnet.String() {
+		t.Errorf("%+v", f)
+	}
+	has("ready again", true)
+	x.writeFile(withoutFlannel(flannelConfig(t)))
+	x.ctl("reload")
+	has("without the section", false)
+	if err := x.proc.Stop(); err != nil {
+		t.Error(err)
 	}
 }
