@@ -119,7 +119,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case err := <-ended:
 			return err
 		case <-look.C:
-			follow(plane, up)
+			if d.cfg.Mode == TAP || d.cfg.Direct == 0 {
+				follow(plane, up)
+			}
 		}
 	}
 }
@@ -152,7 +154,9 @@ func (d *Daemon) newPlane(store flannel.Store, up *uplink) (*flannel.Plane, erro
 		pc.PublicIPv6 = c.PublicIPv6
 	}
 	var tunnel node.Tunnel
-	if up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6) { // behind a NAT
+	if c.Mode == L3 && c.Direct != 0 { // the addresses are those of the gateway there, not of the host
+		pc.Links = nil
+	} else if up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6) { // behind a NAT
 		tunnel.Local, tunnel.Local6 = up.ipv4, up.ipv6
 	}
 	var err error

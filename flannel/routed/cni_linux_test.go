@@ -113,8 +113,8 @@ type switchd struct {
 	file, socket string
 }
 
-// newSwitchd starts a vxswitchd with a file, in which SOCKET is the path of its own.
-func newSwitchd(t *testing.T, l *flanneldlab.Lab, config string) *switchd {
+// newSwitchd starts a vxswitchd with a file, in which SOCKET and FOLDER are paths of its own.
+func newSwitchd(t *testing.T, l *flanneldlab.Lab, host *netns.Host, config string) *switchd {
 	t.Helper()
 	ipam, err := plugins()
 	netns.Require(t, err)
@@ -127,8 +127,8 @@ func newSwitchd(t *testing.T, l *flanneldlab.Lab, config string) *switchd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
-	s := &switchd{l: l, host: l.Host(11), b: l.Theirs(2), bin: dir, ipam: ipam, file: filepath.Join(dir, "node.json"), socket: filepath.Join(short, "s")}
-	if err := os.WriteFile(s.file, []byte(strings.Replace(config, "SOCKET", s.socket, 1)), 0o644); err != nil {
+	s := &switchd{l: l, host: host, b: l.Theirs(2), bin: dir, ipam: ipam, file: filepath.Join(dir, "node.json"), socket: filepath.Join(short, "s")}
+	if err := os.WriteFile(s.file, []byte(strings.NewReplacer("SOCKET", s.socket, "FOLDER", dir).Replace(config)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.start()
@@ -141,7 +141,8 @@ func (s *switchd) start() {
 }
 
 // wantPods attaches a pod of each kind to the segment podsVNI, and fails the test unless it reaches those of flanneld, and is reached.
-func (s *switchd) wantPods(t *testing.T, own netip.Prefix) {
+// Meanwhile may do something with a pod, after which it is reached still.
+func (s *switchd) wantPods(t *testing.T, own netip.Prefix, meanwhile func()) {
 	for _, kind := range []string{"veth", "tap"} {
 		t.Run(kind, func(t *testing.T) {
 			pod := &flanneldlab.Pod{Host: s.l.Net.Host(kind)}
@@ -168,7 +169,14 @@ func (s *switchd) wantPods(t *testing.T, own netip.Prefix) {
 			wantWay(t, pod, s.b.Pod, 62)
 			wantStream(t, pod, s.b.Pod)
 			s.b.Host.Ping(pod.IPv4.String(), 1)
-			pod.Ping(s.b.Subnets(t)[0].Addr().String(), 1) // that of flannel.1
+			if strings.Contains(s.b.Host.IP("-o", "link"), "flannel.1") { // with host-gw there is none
+				pod.Ping(s.b.Subnets(t)[0].Addr().String(), 1)
+			}
+			if meanwhile != nil {
+				meanwhile()
+				reach(t, pod.Host, s.b.Pod.IPv4.String())
+				wantWay(t, pod, s.b.Pod, 62)
+			}
 			cni("DEL")
 			if out := pod.IP("-o", "link"); strings.Contains(out, "eth0") {
 				t.Errorf("left: %s", out)
@@ -181,7 +189,7 @@ func (s *switchd) wantPods(t *testing.T, own netip.Prefix) {
 // attached reach pods and nodes of flanneld, and are reached.
 func TestPlugin(t *testing.T) {
 	l := flanneldlab.New(t, fmt.Sprintf(nftJSON, ""))
-	s := newSwitchd(t, l, `{"control": {"socket": "SOCKET"}}`)
+	s := newSwitchd(t, l, l.Host(11), `{"control": {"socket": "SOCKET"}}`)
 	plane, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: inHost(t, l, s.host).kv()}, PublicIP: netip.MustParseAddr("192.0.2.11"),
 		Shape: &apiShape{Client: api.NewClient(s.socket), rows: map[control.Row]bool{}}})
 	if err != nil {
@@ -199,5 +207,70 @@ func TestPlugin(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("not ready")
 	}
-	s.wantPods(t, plane.Status().Own.Subnet.IPv4)
+	s.wantPods(t, plane.Status().Own.Subnet.IPv4, nil)
+}
+
+// A vxswitchd with the section flannel, beside a real flanneld: the same, also after it was killed and started again.
+func TestPluginSection(t *testing.T) {
+	l := flanneldlab.New(t, fmt.Sprintf(nftJSON, ""))
+	way := l.WayFrom(l.Host(9), "192.0.2.9")
+	s := newSwitchd(t, l, l.Host(11), fmt.Sprintf(`{
+		"segments": [{"vni": %d}],
+		"flannel": {"pods": %[1]d, "etcdEndpoints": [%q], "iface": ["eth0"], "subnetFile": "FOLDER/subnet.env"},
+		"control": {"socket": "SOCKET"}
+	}`, podsVNI, way))
+	subnet := func() (own netip.Prefix) {
+		t.Helper()
+		until(t, "the lease", func() bool {
+			f, err := api.NewClient(s.socket).Flannel(t.Context())
+			if err != nil || f.State != "ready" {
+				return false
+			}
+			own = netip.MustParsePrefix(f.Lease.Subnet)
+			return true
+		})
+		return own
+	}
+	own := subnet()
+	s.wantPods(t, own, func() {
+		s.Kill()
+		s.start()
+		if got := subnet(); got != own {
+			t.Errorf("%v, before %v", got, own)
+		}
+	})
+}
+
+// With DirectRouting, or host-gw, the segment for nodes on the link has the PublicIP, and the host another address.
+func TestPluginSectionDirect(t *testing.T) {
+	for _, backend := range []string{`{"Type": "vxlan", "DirectRouting": true}`, `{"Type": "host-gw"}`} {
+		t.Run(backend, func(t *testing.T) {
+			l := flanneldlab.New(t, `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": `+backend+`}`)
+			way, h := l.WayFrom(l.Host(9), "192.0.2.9"), l.Bare(11)
+			h.Addr("eth0", "192.0.2.111/24")
+			s := newSwitchd(t, l, h, fmt.Sprintf(`{
+				"ports": [{"name": "eth0", "type": "packet"}],
+				"segments": [{"vni": %d}, {"vni": 7, "members": [{"port": "eth0"}],
+					"gateway": {"vrf": "flannel", "mac": "02:00:00:00:07:0b", "addresses": ["192.0.2.11/24"]}}],
+				"vrfs": [{"name": "flannel"}],
+				"flannel": {"pods": %[1]d, "direct": 7, "publicIP": "192.0.2.11", "etcdEndpoints": [%q], "iface": ["eth0"], "subnetFile": "FOLDER/subnet.env"},
+				"control": {"socket": "SOCKET"}
+			}`, podsVNI, way))
+			var own netip.Prefix
+			until(t, "the lease", func() bool {
+				f, err := api.NewClient(s.socket).Flannel(t.Context())
+				if err != nil || f.State != "ready" {
+					return false
+				}
+				own = netip.MustParsePrefix(f.Lease.Subnet)
+				return true
+			})
+			tunnel := h.Capture("eth0", "udp port 8472")
+			time.Sleep(6 * time.Second) // longer than it takes to look at the addresses of the host
+			s.wantPods(t, own, nil)
+			if got := tunnel.Stop(); len(got) > 0 {
+				t.Errorf("%d packets in the tunnel", len(got))
+			}
+		})
+	}
 }
