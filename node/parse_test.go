@@ -270,6 +270,9 @@ func TestParseAgain(t *testing.T) {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		must(t, err)
+		if filepath.Base(filepath.Dir(f)) == "flannel" {
+			continue // a section of the program, whose tests read it
+		}
 		a, err := Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
