@@ -3,6 +3,7 @@ package vswitch
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -226,9 +227,11 @@ func TestRerouted(t *testing.T) {
 		l.h.f(frame.MAC{})
 		check.Equal(t, "told of all", l.o.all, 1)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		check.True(t, l.h.f != nil, "not watched any more")
 		check.OK(t, l.v.Configure(VSIConfig{}))
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		check.True(t, l.h.f == nil, "watched without a slot")
 	})
 }

@@ -29,7 +29,7 @@ policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.b
 policy.ruleset.dmac policy.ruleset.ether policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
 policy.addrRules.free policy.addrRules.literal policy.watchers.list
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
-switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
+switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers

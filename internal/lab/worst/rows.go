@@ -184,14 +184,14 @@ var Rows = []Row{
 	{
 		Name:  "flows in the kernel",
 		Holds: "offload.Offload.entries offload.Offload.dying offload.Offload.free offload.Offload.hints offload.Offload.refused offload.Offload.asked offload.routes.known",
-		Limit: "16384 of pairs of hosts, or of tuples behind filters (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
+		Limit: "16384 of pairs of hosts, of tuples behind filters, and of pairs of addresses that are routed (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
 		Share: "fair per source: a source with fewer takes from one with more",
 		Full:  "the flows of the largest source, or of the same source, that were not used for the longest time",
 		Test:  "offload.TestWorstFlows", Kept: 100,
 	},
 	{
 		Name:  "leases of flannel nodes",
-		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byPrefix flannel.Mapper.routes flannel.Mapper.news flannel.mapped.refused flannel.Status.routes flannel.follower.changes",
+		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byPrefix flannel.Mapper.routes flannel.Mapper.before flannel.Mapper.news flannel.mapped.refused flannel.follower.changes",
 		Limit: "65536, and those that are refused among them",
 		Share: "none: who can write to the store can write all",
 		Full:  "the youngest; when there is room again, all are read again",
