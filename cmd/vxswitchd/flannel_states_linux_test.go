@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,8 @@ func TestFlannelStates(t *testing.T) {
 	k.store = &flannel.Registry{KV: m.KV()}
 	making := k.make
 	k.make = func(c *flanneld.Config) (*flanneld.Daemon, error) {
-		must(t, h.Enter()) // Run looks for the interface there
+		runtime.LockOSThread() // and not unlocked: the thread ends with the keeper's goroutine
+		must(t, h.Enter())     // Run looks for the interface there
 		return making(c)
 	}
 	s.flannel = k
