@@ -78,6 +78,19 @@ func (o *Offload) valid(e *entry) bool {
 	return o.dp.Slot(e.slot).Validity() == o.present(&e.plan.flow)
 }
 
+// known returns the entry by which packets of a pair are carried while it is valid, nil if there is none: that of all packets of the hosts,
+// of those with the Tuple, or of all between the addresses.
+func (o *Offload) known(p vswitch.Pair) *entry {
+	all, hosts := p, p
+	all.Tuple, hosts.Tuple = frame.Tuple{}, p.Tuple.Hosts()
+	for _, p := range [...]vswitch.Pair{all, p, hosts} {
+		if e := o.entries[p]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
 // add puts a pair, or what the decision about it holds for, and returns its entry.
 func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	f, how, v, err := o.decide(p)

@@ -245,7 +245,7 @@ func (o *Offload) follows() {
 
 // offer puts a pair that was hinted, and its other direction.
 func (o *Offload) offer(p vswitch.Pair) {
-	if e := o.entries[p]; e != nil {
+	if e := o.known(p); e != nil {
 		if !o.valid(e) {
 			o.stir()
 		}
