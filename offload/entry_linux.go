@@ -133,6 +133,9 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	e.item = o.order.Add(p.From, e, 1)
 	o.entries[f.Pair] = e
 	o.hold(e, 1)
+	if !o.valid(e) { // by a change from before hold, of which Changed has told nobody
+		o.stir()
+	}
 	o.stats.Added++
 	return e, nil
 }

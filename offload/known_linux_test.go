@@ -5,7 +5,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // TestHintsOfKnown: routed packets between two addresses have one entry. While there is one, hints of them are no questions to the switch,
@@ -47,4 +49,41 @@ func (r *rig) drain() {
 	case <-r.o.wake:
 	default:
 	}
+}
+
+// A turning is a Judge that does something while it is asked for the first time.
+type turning struct{ turn func() }
+
+func (*turning) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Continue }
+
+func (x *turning) Judge(_, _ frame.MAC, _ frame.Tuple) (func(frame.Count), bool) {
+	if x.turn != nil {
+		x.turn()
+		x.turn = nil
+	}
+	return nil, true
+}
+
+func (*turning) Watch(func()) func() { return func() {} }
+
+// TestVoidWhenPut: an entry that is void when it is put, since the MAC of the source has changed meanwhile, is renewed without a hint.
+func TestVoidWhenPut(t *testing.T) {
+	h := rigHost(t)
+	r := newRig(t, h)
+	table := r.vsi.FDB()
+	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
+	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	x := &turning{func() { check.OK(t, table.Set(macA, r.dests[0], fdb.Control|fdb.Override)) }}
+	check.OK(t, r.at[0].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: x}}))
+	p := r.pair(r.dests[0], macA, macB)
+	p.Tuple = tupleTo(ports[0])
+	h.Do(func() {
+		r.drain()
+		r.o.offer(p)
+		check.True(t, r.o.entries[p] != nil && !r.carried(p), "no entry that is void")
+		check.Equal(t, "wakes", len(r.o.wake), 1)
+		r.o.renew()
+		check.True(t, r.carried(p), "not carried")
+		check.OK(t, r.o.Close())
+	})
 }
