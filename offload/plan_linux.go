@@ -87,7 +87,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.flow.Oif, how.flow.Tag, how.flow.Max = uint32(at.index), f.OutTag, min(how.flow.Max, uint32(f.Out.MTU(0))) // which place has read again
+	how.flow.Oif, how.flow.Tag, how.flow.Max = uint32(at.index), f.OutTag, uint32(f.Out.MTU(0)) // read again by place: f.MTU may be old
 	switch at.kind {
 	case port.HookTAP:
 		how.flow.How = datapath.Ingress
