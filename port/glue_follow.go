@@ -49,7 +49,7 @@ func (g *glue) follow(d *Device, index int, host bool) error {
 				d.lose(fmt.Errorf("it was deleted, or moved to another network namespace: %w", sys.EBADFD))
 				return
 			case host:
-				d.hostMTU(s.MTU)
+				d.look() // what is told may be older than what Hook has seen
 			}
 		}
 	})
@@ -67,11 +67,9 @@ func (d *Device) lose(err error) {
 	}
 }
 
-// hostMTU adopts the MTU of the interface if that has changed.
+// hostMTU adopts the MTU of the interface if that has changed. glue.mu is held.
 func (d *Device) hostMTU(mtu int) {
 	g := d.glue
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if mtu == g.hostMTU {
 		return
 	}
@@ -83,14 +81,17 @@ func (d *Device) hostMTU(mtu int) {
 	}
 }
 
-// look adopts the MTU of the guest's end if that has changed.
+// look adopts the MTU of the interface and of the guest's end if one has changed.
 func (d *Device) look() {
 	g := d.glue
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if host, err := g.home.ByIndex(g.host.Index, sys.Here); err == nil {
+		d.hostMTU(host.MTU)
+	}
 	if g.hidden == nil {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	near, err := g.hidden.ByIndex(g.near.Index, sys.Here)
 	if err != nil {
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // nothing waits until the hosts have no device but lo.
@@ -338,6 +339,23 @@ func TestInterfaceGone(t *testing.T) {
 			}
 			nothing(t, m)
 		})
+	}
+}
+
+// Hook has MTU return what the interface has now, before the port has been told of a change.
+func TestInterfaceHookMTU(t *testing.T) {
+	n := netns.New(t)
+	a, m := n.Host("a"), n.Host("m")
+	n.Link(m, "", a, "")
+	d := openInterface(t, m, "eth0", nil)
+	defer d.Close()
+	for i := range 100 {
+		must(t, d.glue.home.Change(d.glue.host.Index, sys.LinkChange{MTU: 1400 + i}))
+		_, err := d.Hook()
+		must(t, err)
+		if got := d.MTU(0); got != 1414+i {
+			t.Fatalf("MTU %d, want %d", got, 1414+i)
+		}
 	}
 }
 
