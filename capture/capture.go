@@ -140,13 +140,16 @@ func (c *Capture) Segments(sw *vswitch.Switch) {
 	c.list.Lock()
 	defer c.list.Unlock()
 	old, on := c.sw, c.on.Load() != nil
-	if c.sw = sw; !on || sw == old {
+	if c.sw = sw; sw == old {
 		return
 	}
-	if sw != nil {
+	if on && sw != nil {
 		sw.SetWatched(true)
 	}
 	if old != nil {
+		if !on {
+			old.SetWatched(true) // ends its flows past the ports
+		}
 		old.SetWatched(false)
 	}
 }

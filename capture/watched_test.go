@@ -60,3 +60,36 @@ func TestWatched(t *testing.T) {
 	check.OK(t, a.Close())
 	check.OK(t, b.Close())
 }
+
+// told is an Offload that counts how often all decisions were void.
+type told struct{ all int }
+
+func (*told) Hint(vswitch.Pair) {}
+func (*told) Settle()           {}
+
+func (o *told) Changed(_ frame.VNI, mac frame.MAC) {
+	if mac.IsZero() {
+		o.all++
+	}
+}
+
+// TestSegmentsNoMore: flows past the ports of a capture end when it is the switch's no more, which is not told of files then.
+func TestSegmentsNoMore(t *testing.T) {
+	sw, other := check.Must(vswitch.New(nil))(t), check.Must(vswitch.New(nil))(t)
+	defer sw.Close()
+	defer other.Close()
+	o := &told{}
+	check.OK(t, sw.SetOffload(o))
+	for _, next := range []*vswitch.Switch{nil, other} {
+		c := check.Must(capture.New(nil))(t)
+		c.Segments(sw)
+		o.all = 0
+		c.Segments(sw)
+		check.Equal(t, "void, still of the switch", o.all, 0)
+		c.Segments(next)
+		check.Equal(t, "void", o.all, 1)
+		f := check.Must(c.Open(io.Discard, nil))(t)
+		check.OK(t, f.Stop())
+		check.OK(t, c.Close())
+	}
+}
