@@ -57,7 +57,7 @@ func (r *rig) route(by int) {
 func (r *rig) changeRoutes(in func(n int) int, mac frame.MAC) {
 	x, i := r.routes, in(2)
 	table := x.gate[i].neighbours
-	switch in(10) {
+	switch in(18) {
 	case 0, 1:
 		check.OK(r.t, table.Set(nextHops[i], mac, arp.Static, 0))
 	case 2:
@@ -88,6 +88,36 @@ func (r *rig) changeRoutes(in func(n int) int, mac frame.MAC) {
 			check.OK(r.t, x.gate[1].Close())
 			x.gate[1] = gateway(r.t, x.vrf, x.vsi, gatewayMAC(1), "10.10.0.1/24")
 		}
+	case 10:
+		check.OK(r.t, x.at[in(2)].Configure(vswitch.AttachConfig{Group: uint8(in(3)), NoLearn: in(2) == 1, Locked: in(4) == 1, GBP: uint16(in(8) / 7)}))
+	case 11:
+		check.OK(r.t, x.at[in(2)].Configure(vswitch.AttachConfig{Slots: []vswitch.Slots{{}, r.filtered()}[in(2)]}))
+	case 12:
+		c := x.vsi.Config()
+		c.RouteIsolated = in(2) == 0
+		check.OK(r.t, x.vsi.Configure(c))
+	case 13:
+		c := r.vsi.Config()
+		c.RouteIsolated = in(2) == 0
+		check.OK(r.t, r.vsi.Configure(c))
+	case 14:
+		if in(4) == 0 {
+			check.OK(r.t, x.gate[0].Close())
+			x.gate[0] = gateway(r.t, x.vrf, r.vsi, gatewayMAC(1), "10.9.0.1/24")
+		}
+	case 15:
+		if in(4) == 0 {
+			check.OK(r.t, x.at[0].Detach())
+			x.at[0] = check.Must(x.vsi.Attach(r.at[2].Port(), routedTag))(r.t)
+		}
+	case 16:
+		if in(4) == 0 {
+			check.OK(r.t, x.at[1].Detach())
+			x.at[1] = check.Must(x.vsi.Attach(r.at[3].Port(), routedVNI))(r.t)
+		}
+	case 17:
+		table.Sweep(r.sw.Tick()+frame.Tick(in(2)*400), nil)
+		x.vsi.FDB().Sweep(r.sw.Tick()+frame.Tick(in(2)*400), 4096)
 	}
 }
 
