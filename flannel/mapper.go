@@ -25,8 +25,8 @@ type Mapper struct {
 	links []netip.Prefix
 
 	seed     maphash.Seed
-	leases   map[string]*mapped // keys are cut after maxName bytes: longer ones are refused anyway
-	byMAC    map[frame.MAC][]*mapped
+	leases   map[string]*mapped      // keys are cut after maxName bytes: longer ones are refused anyway
+	byMAC    map[frame.MAC][]*mapped // the oldest first, which decides about the others
 	byPrefix map[netip.Prefix][]*mapped
 
 	rows    control.Ledger[rowKey]
@@ -256,10 +256,18 @@ func (m *Mapper) index(l *mapped) {
 	}
 }
 
-func add[K comparable](index map[K][]*mapped, k K, l *mapped) { index[k] = append(index[k], l) }
+// place returns where a lease is in a set, or belongs.
+func place(set []*mapped, l *mapped) int {
+	i, _ := slices.BinarySearchFunc(set, l, (*mapped).age)
+	return i
+}
+
+func add[K comparable](index map[K][]*mapped, k K, l *mapped) {
+	index[k] = slices.Insert(index[k], place(index[k], l), l)
+}
 
 func drop[K comparable](index map[K][]*mapped, k K, l *mapped) {
-	if i := slices.Index(index[k], l); len(index[k]) > 1 {
+	if i := place(index[k], l); len(index[k]) > 1 {
 		index[k] = slices.Delete(index[k], i, i+1)
 	} else {
 		delete(index, k)
@@ -294,7 +302,7 @@ func (m *Mapper) remove(l *mapped) {
 	m.settle(l)
 }
 
-// settle decides about a lease, if it is there, and those that may have to stand back behind it: younger ones.
+// settle decides about a lease, if it is there, and those that stand back behind it.
 func (m *Mapper) settle(l *mapped) {
 	if m.leases[l.key] == l {
 		m.decide(l)
@@ -309,10 +317,13 @@ func (m *Mapper) settle(l *mapped) {
 	}
 }
 
-// younger decides about those of a set that are younger than a lease.
+// younger decides about those of a set behind a lease, which is its oldest or was.
 func (m *Mapper) younger(l *mapped, set []*mapped) {
+	if len(set) > 0 && set[0].older(l) {
+		return
+	}
 	for _, x := range set {
-		if l.older(x) {
+		if x != l {
 			m.decide(x)
 		}
 	}
@@ -389,10 +400,12 @@ func (m *Mapper) Resync() {
 	m.rows.Resync()
 }
 
-// older reports whether a lease counts before another one.
-func (l *mapped) older(x *mapped) bool {
-	return cmp.Or(cmp.Compare(l.created, x.created), cmp.Compare(l.key, x.key)) < 0
+// age compares leases: those that count before others are less.
+func (l *mapped) age(x *mapped) int {
+	return cmp.Or(cmp.Compare(l.created, x.created), cmp.Compare(l.key, x.key))
 }
+
+func (l *mapped) older(x *mapped) bool { return l.age(x) < 0 }
 
 func (l *mapped) refuse(r Reason, format string, args ...any) {
 	l.refused = append(l.refused, refusal(l.key, r, format, args...))

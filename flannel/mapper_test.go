@@ -241,6 +241,21 @@ func TestMapperStandsBack(t *testing.T) {
 	want("one MAC for both families is at one VTEP", "prefix 10.3.2.0/24", "prefix 10.3.4.0/24", "prefix fc00:3:0:2::/64 vrf pods via vni 1 mac 02:00:00:00:00:02 vtep 192.0.2.2")
 }
 
+// Whose a MAC is, the oldest lease says: one that is refused for it takes nothing from a younger one of its owner.
+func TestMapperOldestMAC(t *testing.T) {
+	m, to := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil), model()
+	for i, ip := range []string{"192.0.2.2", "192.0.2.66", "192.0.2.2"} {
+		m.Set(record(fmt.Sprintf("10.3.%d.0-24", 2+i), int64(5+i), vxlan(ip, 2)))
+	}
+	if got := rows(t, m, to); len(got) != 2 || !strings.Contains(got[1], "10.3.4.0/24") || fmt.Sprint(m.Refused()) != "map[same-mac:1]" {
+		t.Errorf("%v, refused %v", got, m.Refused())
+	}
+	m.Delete("10.3.2.0-24")
+	if got := rows(t, m, to); len(got) != 1 || !strings.Contains(got[0], "10.3.3.0/24") {
+		t.Errorf("%v", got)
+	}
+}
+
 // A packet without a neighbour gets a row, as long as there is a lease.
 func TestMisses(t *testing.T) {
 	for g, base := range map[int]int{1: 1, 2: 1} {

@@ -94,13 +94,12 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 		return nil, false
 	}
 	for bits := f.least; bits >= r.Network.Bits(); bits-- {
-		for _, l := range m.byPrefix[netip.PrefixFrom(ip, bits).Masked()] {
-			if !m.follows(l, f) || m.direct(l, f) {
-				continue
-			}
-			e := l.lease.end(f)
-			return control.MAC{VNI: m.cfg.VNI, MAC: e.MAC, IP: ip, VTEP: netip.AddrPortFrom(l.vtep(e), 0), Tunnel: m.cfg.Tunnel}, true
+		set := m.byPrefix[netip.PrefixFrom(ip, bits).Masked()]
+		if len(set) == 0 || !m.follows(set[0], f) || m.direct(set[0], f) {
+			continue
 		}
+		e := set[0].lease.end(f)
+		return control.MAC{VNI: m.cfg.VNI, MAC: e.MAC, IP: ip, VTEP: netip.AddrPortFrom(set[0].vtep(e), 0), Tunnel: m.cfg.Tunnel}, true
 	}
 	return nil, false
 }

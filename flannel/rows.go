@@ -56,18 +56,14 @@ func (m *Mapper) accept(l *mapped, f family, r *Range) bool {
 	if len(l.refused) > before {
 		return false
 	}
-	for _, x := range m.byPrefix[p] {
-		if x != l && x.older(l) {
-			l.refuse(SameSubnet, "%v: is that of %s", p, x.key)
-			return false
-		}
+	if x := m.byPrefix[p][0]; x != l {
+		l.refuse(SameSubnet, "%v: is that of %s", p, x.key)
+		return false
 	}
 	if m.cfg.Network.Backend.Type == "vxlan" {
-		for _, x := range m.byMAC[e.MAC] {
-			if x != l && x.older(l) && x.vtep(e) != l.vtep(e) {
-				l.refuse(SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
-				return false
-			}
+		if x := m.byMAC[e.MAC][0]; x.vtep(e) != l.vtep(e) {
+			l.refuse(SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
+			return false
 		}
 	}
 	if m.cfg.Network.Backend.Type == "host-gw" && !m.onLink(e.PublicIP) {

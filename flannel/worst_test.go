@@ -99,6 +99,32 @@ func TestWorstLeases(t *testing.T) {
 	}
 }
 
+// Somebody fills the store with leases of one MAC, at one address, and then changes the oldest: that takes no longer than as many
+// of different MACs do, but for what must be decided anew.
+func TestWorstMAC(t *testing.T) {
+	fill := func(mac func(i int) uint64) time.Duration {
+		m, begun := worstMapper(t, 3), time.Now()
+		put := func(i, port int) {
+			a := vxlanAttrs(fmt.Sprint("198.51.100.", port), mac(i))
+			m.Set(Record{Key: fmt.Sprintf("10.100.%d.%d-30", i>>6, i&63<<2), Value: a.Value(), Created: int64(i)})
+		}
+		for i := range 1 << 14 {
+			put(i, 1)
+		}
+		put(0, 2)
+		put(0, 1)
+		return time.Since(begun)
+	}
+	var one, different time.Duration
+	for range 3 {
+		one += fill(func(int) uint64 { return 7 })
+		different += fill(func(i int) uint64 { return 1000 + uint64(i) })
+	}
+	if t.Logf("%v, of different MACs %v", one, different); one > 5*different {
+		t.Errorf("%v, of different MACs %v", one, different)
+	}
+}
+
 // A pod sends to as many new addresses as the switch tells of, an eighth of what it tells of in all. Another one sends a packet a
 // second to each of its addresses, for ten minutes: how many find a row? The others are asked for again.
 func TestWorstMisses(t *testing.T) {
