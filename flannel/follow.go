@@ -131,9 +131,13 @@ func (f *follower) hear(ctx context.Context, events Misses) {
 	}
 }
 
+// burst is for how long changes are collected before they are passed on. A store whose changes never end must not keep them from the
+// switch, or the lease from being renewed.
+const burst = 20 * time.Millisecond
+
 // change has changes of leases: this one, and those that have come meanwhile.
 func (f *follower) change(own *Own, c Change) error {
-	snapshot := false
+	snapshot, begun := false, time.Now()
 	err := f.update(func(m *Mapper) {
 		for {
 			snapshot = snapshot || c.Snapshot
@@ -141,6 +145,9 @@ func (f *follower) change(own *Own, c Change) error {
 			m.Apply(c)
 			if lost := own.lost(c); lost != nil {
 				f.p.state.lost = lost
+			}
+			if time.Since(begun) > burst {
+				return
 			}
 			select {
 			case c = <-f.changes:
