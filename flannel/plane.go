@@ -111,6 +111,7 @@ type Plane struct {
 
 	mu     sync.Mutex
 	begun  bool
+	ended  bool    // nothing is passed on any longer: the Shape is closed
 	mapper *Mapper // nil before there is a lease
 	state  Status
 }
@@ -193,6 +194,9 @@ func (p *Plane) run(ctx context.Context) error {
 	p.mu.Unlock()
 	f := &follower{p: p, changes: make(chan Change, 16), ended: make(chan error), misses: make(chan frame.Event, 64), renewed: make(chan renewal), relist: make(chan struct{})}
 	err = f.run(ctx, own)
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
 	return errors.Join(err, p.cfg.Shape.Close(errors.Is(err, ErrLost)))
 }
 
@@ -302,8 +306,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (p *Plane) SetLinks(links []netip.Prefix) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mapper == nil {
+	switch {
+	case p.mapper == nil:
 		return errors.New("flannel: SetLinks: there is no lease yet")
+	case p.ended:
+		return errors.New("flannel: SetLinks: the plane has ended")
 	}
 	p.mapper.SetLinks(links)
 	return p.flush()

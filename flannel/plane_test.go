@@ -491,6 +491,10 @@ func TestPlaneLinks(t *testing.T) {
 				want(fmt.Sprint(links), links != nil)
 			}
 			p.stop()
+			if err := p.SetLinks(nil); err == nil {
+				t.Error("SetLinks after the end: no error")
+			}
+			want("the end", true)
 		}
 	})
 }
