@@ -2,7 +2,9 @@ package flannel
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -59,4 +61,36 @@ func TestPlaneFlood(t *testing.T) {
 		s.stop()
 		<-renewed
 	}
+}
+
+// A hiccup is a KV whose next Update fails.
+type hiccup struct {
+	KV
+	fail atomic.Bool
+}
+
+func (k *hiccup) Update(ctx context.Context, r Record, value []byte) (Record, error) {
+	if k.fail.Swap(false) {
+		return Record{}, errors.New("hiccup")
+	}
+	return k.KV.Update(ctx, r, value)
+}
+
+// The error of a renewal is shown until one succeeds.
+func TestRenewalError(t *testing.T) {
+	bubble(t, oneNetwork, func(t *testing.T, m *Memory) {
+		k := &hiccup{KV: m.KV()}
+		s := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Store = &Registry{KV: k} })
+		s.subnet()
+		k.fail.Store(true)
+		time.Sleep(23*time.Hour + time.Second)
+		if st := s.Status(); st.LastError != "hiccup" {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(2 * time.Minute)
+		if st := s.Status(); st.LastError != "" || time.Until(st.Until) < 23*time.Hour {
+			t.Errorf("renewed, and %+v", st)
+		}
+		s.stop()
+	})
 }

@@ -261,6 +261,9 @@ func (p *Plane) have(own *Own) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Own, p.state.Until, p.state.Renewed = own.Lease, own.Until, time.Now()
+	if p.state.Stale.IsZero() { // the store is there, too
+		p.state.LastError = ""
+	}
 }
 
 const (
