@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -187,6 +188,8 @@ func (d *Daemon) isReady(ctx context.Context, plane *flannel.Plane, up *uplink) 
 		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.cfg.NoFullyRandom)); err != nil {
 			return err
 		}
+	} else if err := nft(ctx, noMasquerade); err != nil && !errors.Is(err, exec.ErrNotFound) {
+		d.log.Info("flannel: rules of a former process", "err", err)
 	}
 	f := flannel.SubnetFile{Network: flannel.Subnet{IPv4: s.Network.IPv4.Network, IPv6: s.Network.IPv6.Network}, Subnet: s.Own.Subnet, MTU: s.Network.MTU(up.mtu), IPMasq: d.cfg.IPMasq}
 	if err := replace(d.cfg.SubnetFile, f.Format()); err != nil {

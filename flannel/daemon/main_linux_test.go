@@ -90,7 +90,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// With -ip-masq, what leaves the network has the address of the host, and pods talk to pods as they are.
+// With -ip-masq, what leaves the network has the address of the host, and pods talk to pods as they are. The next start without it ends that.
 func TestProgramMasquerade(t *testing.T) {
 	l := flanneldlab.New(t, vxlanJSON)
 	b := l.Theirs(2)
@@ -111,6 +111,18 @@ func TestProgramMasquerade(t *testing.T) {
 	pod.Ping(b.Pod.IPv4.String(), 1)
 	if got := source(seen.Stop()[0].Data); got != pod.IPv4.String() {
 		t.Errorf("to a pod, a pod is %s", got)
+	}
+
+	// The rules stay for the next process, which removes them if it is not to have them.
+	p.Signal(syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	p.host.Run("nft", "list", "table", "inet", table)
+	p.args = nil
+	p.start(t)
+	if out, err := p.host.Try(t.Context(), "nft", "list", "table", "inet", table); err == nil {
+		t.Errorf("without -ip-masq there is %s", out)
 	}
 }
 
