@@ -27,6 +27,9 @@ type flannelKeeper struct {
 func newFlannel(n *node.Node, log *slog.Logger) *flannelKeeper {
 	k := new(flannelKeeper)
 	k.name, k.log = "flannel", log
+	k.anew = func(old, next *flanneld.Config) bool {
+		return old.Mode != next.Mode || old.Device != next.Device || old.SubnetFile != next.SubnetFile
+	}
 	var subnet flannel.Subnet // of the last lease: pods have addresses in it
 	k.make = func(c *flanneld.Config) (*flanneld.Daemon, error) {
 		return flanneld.New(c, &flanneld.Options{Node: n, Store: k.store, Log: log, Ready: func(s flannel.Status, _ int) {

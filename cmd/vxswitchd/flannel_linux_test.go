@@ -318,7 +318,7 @@ func TestFlannel(t *testing.T) {
 	}
 }
 
-// In mode tap the device, its routes and the rules outlive the process, and go with the section.
+// In mode tap the device, its routes and the rules outlive the process, and go with the section, or its mode.
 func TestFlannelTAP(t *testing.T) {
 	netns.Tool(t, "nft")
 	l := newFlannelLab(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
@@ -345,6 +345,22 @@ func TestFlannelTAP(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	has("ready again", true)
+
+	// In mode l3 none of that is of use.
+	tap, err := os.ReadFile(x.file)
+	must(t, err)
+	x.writeFile(flannelConfig(t))
+	x.ctl("reload")
+	if f := x.wait("ready"); f.Mode != "l3" || f.Lease.Subnet != x.subnet.String() {
+		t.Errorf("%+v", f)
+	}
+	if links, rules := x.Run("ip", "link"), x.Run("nft", "list", "ruleset"); strings.Contains(links, "flannel.1") || strings.Contains(rules, "vxflanneld") {
+		t.Errorf("mode l3: %s\n%s", links, rules)
+	}
+	x.write(string(tap))
+	x.ctl("reload")
+	x.wait("ready")
+	has("mode tap again", true)
 	x.writeFile(withoutFlannel(flannelConfig(t)))
 	x.ctl("reload")
 	has("without the section", false)

@@ -27,6 +27,7 @@ type keeper[C any, P plane] struct {
 	name string
 	log  *slog.Logger
 	make func(*C) (P, error)
+	anew func(old, next *C) bool // what the old section leaves is not for the next one; nil: it is
 
 	mu    sync.Mutex
 	cfg   *C // nil: no section
@@ -64,7 +65,7 @@ func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
 	if reflect.DeepEqual(old, next) {
 		return func(bool) {}
 	}
-	k.end(next == nil)
+	k.end(next == nil || old != nil && k.anew != nil && k.anew(old, next))
 	return func(ok bool) {
 		if !ok {
 			next = old

@@ -45,6 +45,7 @@ type fakeKeeper struct {
 func newFakeKeeper() *fakeKeeper {
 	k := new(fakeKeeper)
 	k.name, k.keeper.log = "fake", slog.New(slog.NewTextHandler(&k.log, nil))
+	k.anew = func(old, next *int) bool { return *old > *next }
 	k.make = func(c *int) (*fakePlane, error) {
 		if k.refuse != nil {
 			return nil, k.refuse
@@ -142,19 +143,24 @@ func TestKeeperChanges(t *testing.T) {
 		if !k.planes()[1].left.Load() || len(k.planes()) != 3 || k.planes()[2].section != 2 || k.planes()[2].left.Load() {
 			t.Fatalf("%d planes", len(k.planes()))
 		}
+		k.set(section(1)) // which has no use for what section 2 leaves
+		synctest.Wait()
+		if !k.planes()[2].left.Load() || len(k.planes()) != 4 || k.planes()[3].section != 1 || k.planes()[3].left.Load() {
+			t.Fatalf("%d planes", len(k.planes()))
+		}
 		k.set(nil)
-		if !k.planes()[2].left.Load() || !k.planes()[2].ended.Load() || k.config() != nil {
+		if !k.planes()[3].left.Load() || !k.planes()[3].ended.Load() || k.config() != nil {
 			t.Error("it goes on without a section")
 		}
 		k.set(section(3))
 		synctest.Wait()
-		if len(k.planes()) != 4 || k.planes()[3].left.Load() {
+		if len(k.planes()) != 5 || k.planes()[4].left.Load() {
 			t.Fatalf("%d planes", len(k.planes()))
 		}
-		k.planes()[3].fail <- errors.New("bad")
+		k.planes()[4].fail <- errors.New("bad")
 		synctest.Wait()
 		k.set(nil) // during the pause
-		if !k.planes()[3].left.Load() {
+		if !k.planes()[4].left.Load() {
 			t.Error("one that has failed does not leave")
 		}
 		k.refuse = errors.New("cannot be made")
