@@ -273,6 +273,7 @@ const (
 
 // insist calls f until it succeeds, ctx ends or the error is final.
 func (p *Plane) insist(ctx context.Context, what string, f func() error, final error) error {
+	said := ""
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := f()
 		if err == nil || final != nil && errors.Is(err, final) {
@@ -281,11 +282,13 @@ func (p *Plane) insist(ctx context.Context, what string, f func() error, final e
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if wait == firstRetry {
+		text := err.Error()
+		if text != said {
 			p.log.Warn("flannel: no "+what+" yet", "err", err)
+			said = text
 		}
 		p.mu.Lock()
-		p.state.LastError = err.Error()
+		p.state.LastError = text
 		p.mu.Unlock()
 		if sleep(ctx, wait) != nil {
 			return ctx.Err()

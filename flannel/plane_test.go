@@ -351,6 +351,12 @@ func TestWaits(t *testing.T) {
 		if st := s.Status(); st.Phase != Waiting || !strings.Contains(st.LastError, "no network") || s.log.count("level=WARN") != 1 {
 			t.Errorf("%+v", st)
 		}
+		m.Fail(errors.New("away"))
+		time.Sleep(time.Hour)
+		if n := s.log.count("level=WARN"); n != 2 || s.log.count("away") != 1 {
+			t.Errorf("%d warnings of two errors:\n%s", n, &s.log.b)
+		}
+		m.Fail(nil)
 		if err := s.SetLinks(nil); err == nil {
 			t.Error("SetLinks before there is a lease: no error")
 		}
