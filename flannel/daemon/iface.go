@@ -101,6 +101,9 @@ func (c *Config) uplink() (*uplink, error) {
 			}
 		}
 	}
+	if a := c.IfaceCanReach; a.IsValid() {
+		return nil, fmt.Errorf("iface: no interface of this host leads to %v", a)
+	}
 	return nil, errors.New("iface: there is no default route that says which interface leads to other nodes")
 }
 

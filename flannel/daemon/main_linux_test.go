@@ -161,10 +161,11 @@ func TestProgramFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		"-iface none0": {1, "vxflanneld: iface none0: no interface with an address is called so\n"},
-		"-mode l3":     {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
-		"-version":     {0, "vxflanneld test\n"},
-		"-help":        {0, "Usage: vxflanneld"},
+		"-iface none0":               {1, "vxflanneld: iface none0: no interface with an address is called so\n"},
+		"-iface-can-reach 127.0.0.1": {1, "vxflanneld: iface: no interface of this host leads to 127.0.0.1\n"},
+		"-mode l3":                   {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
+		"-version":                   {0, "vxflanneld test\n"},
+		"-help":                      {0, "Usage: vxflanneld"},
 	} {
 		out.Reset()
 		errs.Reset()

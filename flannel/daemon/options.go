@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,14 +35,22 @@ type options struct {
 // list is a flag that may be given several times.
 type list []string
 
-func (l *list) String() string     { return strings.Join(*l, ",") }
-func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+func (l *list) String() string { return strings.Join(*l, ",") }
+func (l *list) Set(s string) error {
+	if s != "" { // of scripts: none, as with flanneld
+		*l = append(*l, s)
+	}
+	return nil
+}
 
 // address is a flag with an address.
 type address struct{ *netip.Addr }
 
 func (a address) String() string { return "" }
 func (a address) Set(s string) (err error) {
+	if *a.Addr = (netip.Addr{}); s == "" { // likewise
+		return nil
+	}
 	if *a.Addr, err = netip.ParseAddr(s); err != nil {
 		return errors.New("must be the address of one host")
 	}
@@ -134,22 +143,29 @@ func parse(args, env []string) (o *options, err error) {
 	fs.IntVar(&c.Generation, "generation", 3, "")
 	fs.IntVar(&o.verbose, "v", 0, "")
 	fs.BoolVar(&o.version, "version", false, "")
+	var asked error // for what is absent
 	for _, x := range absent {
 		fs.BoolFunc(x.name, "", func(s string) error {
-			if s == x.harmless && s != "" {
-				return nil
+			if s != x.harmless || s == "" {
+				asked = cmp.Or(asked, fmt.Errorf("-%s: vxflanneld has no such flag: %s", x.name, x.why))
 			}
-			return errors.New(x.why)
+			return nil
 		})
 	}
 	if err := fs.Parse(args); err != nil {
 		return nil, err
+	}
+	if asked != nil {
+		return nil, asked
 	}
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	if err := fromEnv(fs, env); err != nil {
 		return nil, err
+	}
+	if asked != nil {
+		return nil, asked
 	}
 	if o.kubernetes {
 		if err := o.kube.name(env); err != nil {

@@ -24,8 +24,9 @@ func TestOptions(t *testing.T) {
 		"eth0":                            `unexpected argument "eth0"`,
 		"-etcd-endpoints 10.0.0.1:2379":   `-etcd-endpoints: "10.0.0.1:2379": must be URLs such as`,
 		"-kube-subnet-mgr":                "-kube-subnet-mgr: NODE_NAME, or POD_NAMESPACE and POD_NAME, must be in the environment",
-		"-ip-blackhole-route":             "a route for addresses without a pod is not built",
-		"-iptables-forward-rules":         "allow forwarding in your own rules",
+		"-iptables-resync 5":              "-iptables-resync: vxflanneld has no such flag: the rules are set once",
+		"-ip-blackhole-route":             "-ip-blackhole-route: vxflanneld has no such flag: a route for addresses without a pod is not built",
+		"-iptables-forward-rules=true":    "-iptables-forward-rules: vxflanneld has no such flag: allow forwarding in your own rules",
 		"-public-ip fd00::1":              "-public-ip: fd00::1: must be the address of one host",
 		"-public-ipv6 10.0.0.1":           "-public-ipv6: 10.0.0.1: must be",
 		"-iface-can-reach 0.0.0.0":        "-iface-can-reach: 0.0.0.0: must be",
@@ -35,11 +36,18 @@ func TestOptions(t *testing.T) {
 		"-mode l3":                        "use the section flannel of its file",
 		"-mode x":                         `"x" for flag -mode: must be tap`,
 		"-generation 4":                   "-generation: 4: must be 1 to 3",
-		"-etcd-keyfile x":                 "-etcd-keyfile: \"x\": CertFile and KeyFile are only used together",
+		"-etcd-keyfile x":                 `-etcd-certfile: "": it is needed with a key`,
+		"-etcd-password x":                `-etcd-username: "": it is needed with a password`,
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
+	}
+	if o, err := parse([]string{"-public-ip=", "-iface=", "-iface-can-reach="}, nil); err != nil || o.cfg.PublicIP.IsValid() || len(o.cfg.Iface) > 0 {
+		t.Errorf("empty flags: %v", err)
+	}
+	if _, err := parse(nil, []string{"FLANNELD_IP_BLACKHOLE_ROUTE=true"}); err == nil || !strings.HasPrefix(err.Error(), "-ip-blackhole-route: ") {
+		t.Error(err)
 	}
 	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": `) {
 		t.Error(err)
