@@ -3,6 +3,7 @@ package daemon
 import (
 	"net/netip"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
@@ -91,6 +92,9 @@ func (c *Config) Check() error {
 		w.Want("RenewMargin", c.RenewMargin, "up to %v, or 0 for %v", maxMargin, flannel.DefaultRenewMargin)
 	}
 	w.Number("Generation", c.Generation, 1, 3, 3)
+	if len(c.Device) > 15 || strings.ContainsAny(c.Device, " /:%") { // IFNAMSIZ - 1
+		w.Want("Device", c.Device, "a device name of at most 15 bytes, without spaces, slashes, colons or percent signs")
+	}
 	if c.Mode == TAP {
 		for _, x := range []struct {
 			name string

@@ -17,7 +17,7 @@ func TestConfigCheck(t *testing.T) {
 		"":                                         func(c *Config) {},
 		"etcdEndpoints: x: must be URLs":           func(c *Config) { c.Endpoints = []string{"x"} },
 		"etcdPrefix: x: must be a path":            func(c *Config) { c.Prefix = "x" },
-		"etcdKeyFile: : CertFile and":              func(c *Config) { c.CertFile = "x" },
+		"etcdKeyFile: : it is needed":              func(c *Config) { c.CertFile = "x" },
 		"etcdPasswordFile: x: requires a user":     func(c *Config) { c.PasswordFile = "x" },
 		"mode: 7: must be l3 or tap":               func(c *Config) { c.Mode = 7 },
 		"ifaceRegex: (: error parsing":             func(c *Config) { c.IfaceRegex = []string{"("} },
@@ -31,6 +31,8 @@ func TestConfigCheck(t *testing.T) {
 		"direct: 16777216: must be 1 to 16777215":  func(c *Config) { c.Direct = 1 << 24 },
 		"direct: 200: is the segment of the pods":  func(c *Config) { c.Direct = 200 },
 		"dev: x: is for mode tap":                  func(c *Config) { c.Device = "x" },
+		"dev: a:b: must be a device name":          func(c *Config) { *c = Config{Mode: TAP, Device: "a:b"} },
+		"dev: 1234567890123456: must be a device":  func(c *Config) { *c = Config{Mode: TAP, Device: "1234567890123456"} },
 		"pods: is for mode l3":                     func(c *Config) { c.Mode = TAP },
 		"vrf: is for mode l3":                      func(c *Config) { *c = Config{Mode: TAP, VRF: "x"} },
 	} {

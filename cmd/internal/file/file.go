@@ -49,6 +49,9 @@ func (c *Config) sections(r *conf.Report) {
 		r.Ask("flannel", *f, f.Check)
 		if f.Mode == daemon.L3 && !r.Failed("flannel.pods") {
 			c.pods(r, f)
+			if f.Direct != 0 && !r.Failed("flannel.direct") && !slices.ContainsFunc(c.Segments, func(s node.Segment) bool { return s.VNI == f.Direct }) {
+				r.Fail("flannel.direct", f.Direct, "no such segment; it has a gateway in the VRF of the pods, with the public address")
+			}
 		}
 	}
 }
