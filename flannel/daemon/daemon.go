@@ -237,6 +237,9 @@ func replace(path string, b []byte) error {
 		return err
 	}
 	f, err := os.CreateTemp(dir, ".subnet.env")
+	if x, ok := errors.AsType[*os.PathError](err); ok { // by the name that is always the same: an error is said once
+		x.Path = path
+	}
 	if err != nil {
 		return err
 	}

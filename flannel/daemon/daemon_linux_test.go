@@ -53,6 +53,13 @@ func runL3(t *testing.T, n *node.Node, h *netns.Host, store flannel.Store, file 
 	return r
 }
 
+// That a subnet file cannot be written is the same error each time, with its name.
+func TestReplaceFails(t *testing.T) {
+	if err := replace("/proc/self/subnet.env", nil); err == nil || err.Error() != "open /proc/self/subnet.env: no such file or directory" {
+		t.Error(err)
+	}
+}
+
 // In mode l3 the node has segments, gateway and rows while the daemon runs, and the subnet file, which stays for the next one unless
 // it leaves.
 func TestDaemonL3(t *testing.T) {
