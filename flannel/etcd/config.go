@@ -54,11 +54,13 @@ func (c *Config) Check() error {
 	if c.Prefix != "" && (!strings.HasPrefix(c.Prefix, "/") || path.Clean(c.Prefix) == "/") {
 		w.Want("Prefix", c.Prefix, "a path such as %s", DefaultPrefix)
 	}
-	if (c.CertFile == "") != (c.KeyFile == "") {
-		w.Wrong("KeyFile", c.KeyFile, "CertFile and KeyFile are only used together")
+	if c.CertFile != "" && c.KeyFile == "" {
+		w.Wrong("KeyFile", c.KeyFile, "it is needed with a certificate")
+	} else if c.CertFile == "" && c.KeyFile != "" {
+		w.Wrong("CertFile", c.CertFile, "it is needed with a key")
 	}
 	if c.Password != "" && c.Username == "" {
-		w.Wrong("Username", c.Username, "a Password is of no use without it")
+		w.Wrong("Username", c.Username, "it is needed with a password")
 	}
 	if c.TTL != 0 && (c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Second != 0) {
 		w.Want("TTL", c.TTL, "full seconds from %v to %v, or 0 for %v", minTTL, maxTTL, flannel.DefaultTTL)
@@ -108,18 +110,18 @@ func (c *Config) tls() (*tls.Config, error) {
 			return &pair, err
 		}
 		if _, err := load(); err != nil {
-			return nil, fmt.Errorf("etcd: CertFile, KeyFile: %w", err)
+			return nil, fmt.Errorf("etcd: certificate %s, key %s: %w", c.CertFile, c.KeyFile, err)
 		}
 		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
 	}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("etcd: CAFile: %w", err)
+			return nil, fmt.Errorf("etcd: certificates of CAs: %w", err)
 		}
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("etcd: CAFile: %s: must have a certificate in PEM", c.CAFile)
+			return nil, fmt.Errorf("etcd: certificates of CAs: %s: must have one in PEM", c.CAFile)
 		}
 	}
 	return t, nil

@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 		`etcd: Config.Prefix: /: must be a path such as /coreos.com/network`:                 {Prefix: "/"},
 		`etcd: Config.TTL: 1s: must be full seconds from 2s to 8760h0m0s, or 0 for 24h0m0s`:  {TTL: time.Second},
 		`etcd: Config.Timeout: 1ms: must be 100ms or longer, or 0 for the default`:           {Timeout: time.Millisecond},
-		`etcd: Config.Username: "": a Password is of no use without it`:                      {Password: "x"},
+		`etcd: Config.Username: "": it is needed with a password`:                            {Password: "x"},
 	} {
 		if _, err := New(&c); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), strings.ReplaceAll(want, `"`, "")) {
 			t.Errorf("%v, want %s", err, want)

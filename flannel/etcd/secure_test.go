@@ -71,29 +71,37 @@ func TestTLS(t *testing.T) {
 	l.cfg.CertFile, l.cfg.KeyFile, l.cfg.CAFile = file(dir, "node.pem"), file(dir, "node.key"), file(dir, "ca.pem")
 	l.acquire(&flannel.Registry{KV: l.store()})
 
-	for name, change := range map[string]func(c *etcd.Config){
-		"another CA":            func(c *etcd.Config) { c.CAFile = file(other, "ca.pem") },
-		"a stranger":            func(c *etcd.Config) { c.CertFile, c.KeyFile = file(other, "stranger.pem"), file(other, "stranger.key") },
-		"without a certificate": func(c *etcd.Config) { c.CertFile, c.KeyFile = "", "" },
-		"the system's CAs":      func(c *etcd.Config) { c.CAFile = "" },
-		"without TLS":           func(c *etcd.Config) { *c = etcd.Config{Endpoints: []string{"http://" + s.Addr}, Timeout: time.Second} },
+	// Of a certificate that etcd does not want, the connection may have heard no more than that etcd has closed it.
+	for name, f := range map[string]struct {
+		change func(c *etcd.Config)
+		want   string
+	}{
+		"another CA":            {func(c *etcd.Config) { c.CAFile = file(other, "ca.pem") }, "unknown authority"},
+		"a stranger":            {func(c *etcd.Config) { c.CertFile, c.KeyFile = file(other, "stranger.pem"), file(other, "stranger.key") }, "deadline exceeded: "},
+		"without a certificate": {func(c *etcd.Config) { c.CertFile, c.KeyFile = "", "" }, "deadline exceeded: "},
+		"the system's CAs":      {func(c *etcd.Config) { c.CAFile = "" }, "context deadline exceeded: transport: authentication handshake failed"},
+		"without TLS":           {func(c *etcd.Config) { *c = etcd.Config{Endpoints: []string{"http://" + s.Addr}, Timeout: time.Second} }, "reading server preface"},
+		"nobody there": {func(c *etcd.Config) {
+			*c = etcd.Config{Endpoints: []string{"http://127.0.0.1:1"}, Timeout: time.Second}
+		}, "connect: connection refused"},
 	} {
-		c := l.cfg
-		change(&c)
+		c, want := l.cfg, f.want
+		f.change(&c)
 		x, err := etcd.New(&c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.List(t.Context()); err == nil {
-			t.Errorf("%s: no error", name)
+		if _, err := x.List(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 		x.Close()
 	}
 	for name, change := range map[string]func(c *etcd.Config){
-		"CertFile":                func(c *etcd.Config) { c.CertFile = file(dir, "none") },
-		"CAFile":                  func(c *etcd.Config) { c.CAFile = file(dir, "none") },
-		"must have a certificate": func(c *etcd.Config) { c.CAFile = file(dir, "node.key") },
-		"are only used together":  func(c *etcd.Config) { c.KeyFile = "" },
+		"etcd: certificate " + file(dir, "none"):       func(c *etcd.Config) { c.CertFile = file(dir, "none") },
+		"etcd: certificates of CAs: open":              func(c *etcd.Config) { c.CAFile = file(dir, "none") },
+		"must have one in PEM":                         func(c *etcd.Config) { c.CAFile = file(dir, "node.key") },
+		`KeyFile: "": it is needed with a certificate`: func(c *etcd.Config) { c.KeyFile = "" },
+		`CertFile: "": it is needed with a key`:        func(c *etcd.Config) { c.CertFile = "" },
 	} {
 		c := l.cfg
 		change(&c)

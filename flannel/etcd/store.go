@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type Store struct {
 	wrote  map[clientv3.LeaseID]bool // all etcd leases of this store, the revoked ones too: what they were for may still be told
 	fixed  map[string]int64          // reservations that this store has written, and their revisions; while one is not known, maxRevision
 	closed bool
+	why    string // there was no connection the last time that there was none, "" after a call that had one
 }
 
 var _ flannel.KV = (*Store)(nil)
@@ -56,7 +58,8 @@ func New(cfg *Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientv3.New(clientv3.Config{
+	s := &Store{cfg: c, wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}
+	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints:            c.Endpoints,
 		Username:             c.Username,
 		Password:             c.Password,
@@ -66,12 +69,28 @@ func New(cfg *Config) (*Store, error) {
 		DialKeepAliveTimeout: c.KeepAlive,
 		Logger:               zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: c.Timeout}),
-			grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window)},
+			grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window), grpc.WithChainUnaryInterceptor(s.hear)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %s: %w", strings.Join(c.Endpoints, ", "), err)
 	}
-	return &Store{cfg: c, client: client, wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}, nil
+	return s, nil
+}
+
+// hear notes why there is no connection for a call: etcd's client says no more than that time is up.
+func (s *Store) hear(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := call(ctx, method, req, reply, cc, opts...)
+	_, why, _ := strings.Cut(status.Convert(err).Message(), "latest balancer error: ")
+	why = strings.TrimPrefix(why, "connection error: desc = ")
+	if plain, err := strconv.Unquote(why); err == nil {
+		why = plain
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil || why != "" { // else it may be one that nobody has tried to connect for
+		s.why = why
+	}
+	return err
 }
 
 // Close ends all calls. The leases stay.
@@ -98,12 +117,15 @@ func (s *Store) path(key string) string { return s.subnets() + key }
 // wrap says which call has failed.
 func (s *Store) wrap(what string, err error) error {
 	s.mu.Lock()
-	closed := s.closed
+	closed, why := s.closed, s.why
 	s.mu.Unlock()
 	if closed {
 		err = net.ErrClosed
 	} else if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
-		err = fmt.Errorf("no answer from %s: %w", strings.Join(s.cfg.Endpoints, ", "), context.DeadlineExceeded)
+		if why != "" {
+			why = ": " + why
+		}
+		err = fmt.Errorf("no answer from %s: %w%s", strings.Join(s.cfg.Endpoints, ", "), context.DeadlineExceeded, why)
 	}
 	return fmt.Errorf("etcd: %s: %w", what, err)
 }
