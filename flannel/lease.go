@@ -94,7 +94,7 @@ func ParseLease(key string, value []byte) (l Lease, err error) {
 
 // check returns what is wrong with the ends, after it has cleared that of a family without a subnet.
 func (l *Lease) check() *Refusal {
-	for _, f := range []family{ipv4, ipv6} {
+	for _, f := range families {
 		e := l.end(f)
 		if !l.Subnet.prefix(f).IsValid() {
 			*e = End{}

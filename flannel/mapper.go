@@ -406,7 +406,3 @@ func (l *mapped) age(x *mapped) int {
 }
 
 func (l *mapped) older(x *mapped) bool { return l.age(x) < 0 }
-
-func (l *mapped) refuse(r Reason, format string, args ...any) {
-	l.refused = append(l.refused, refusal(l.key, r, format, args...))
-}

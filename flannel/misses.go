@@ -38,7 +38,7 @@ func (m *Mapper) MAC(mac frame.MAC, now time.Time) bool {
 		return false
 	}
 	for _, l := range m.byMAC[mac] {
-		for _, f := range []family{ipv4, ipv6} {
+		for _, f := range families {
 			if e := l.lease.end(f); e.MAC == mac && m.follows(l, f) {
 				return m.Neighbour(l.lease.Subnet.prefix(f).Addr(), now)
 			}
@@ -86,10 +86,11 @@ func (m *Mapper) reply() {
 
 // answer returns the row for an address: that of the smallest subnet with it.
 func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
-	f, r := ipv4, &m.cfg.Network.IPv4
+	f := ipv4
 	if ip.Is6() {
-		f, r = ipv6, &m.cfg.Network.IPv6
+		f = ipv6
 	}
+	r := m.cfg.Network.subnets(f)
 	if !r.IsValid() || !r.Network.Contains(ip) {
 		return nil, false
 	}
@@ -106,20 +107,9 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 
 // follows reports whether a lease counts for a family.
 func (m *Mapper) follows(l *mapped, f family) bool {
-	p := l.lease.Subnet.prefix(f)
-	if !p.IsValid() || l.lease.Type != m.cfg.Network.Backend.Type || l.unroutable {
+	n := m.cfg.Network
+	if !l.lease.Subnet.prefix(f).IsValid() || !n.subnets(f).IsValid() || l.lease.Type != n.Backend.Type || l.unroutable {
 		return false
 	}
-	was := l.refused
-	defer func() { l.refused = was }()
-	r := &m.cfg.Network.IPv4
-	if f == ipv6 {
-		r = &m.cfg.Network.IPv6
-	}
-	return r.IsValid() && m.accept(l, f, r)
-}
-
-// direct reports whether packets to a lease do not use the tunnel.
-func (m *Mapper) direct(l *mapped, f family) bool {
-	return m.cfg.Network.Backend.DirectRouting && (m.cfg.Host || m.cfg.Direct != 0) && m.onLink(l.lease.end(f).PublicIP)
+	return m.check(l, f) == nil
 }

@@ -135,6 +135,14 @@ func (n *Network) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
+// subnets returns the range of a family.
+func (n *Network) subnets(f family) *Range {
+	if f == ipv4 {
+		return &n.IPv4
+	}
+	return &n.IPv6
+}
+
 // Suits reports whether a subnet is one that nodes of the network may have: of the right families and lengths, and
 // between the first and the last.
 func (n *Network) Suits(s Subnet) bool {

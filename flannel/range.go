@@ -92,12 +92,15 @@ func last(p netip.Prefix) netip.Addr {
 // A family is IPv4 or IPv6, with flannel's names and limits.
 type family struct {
 	bits, least, usual         int // of an address; of the smallest subnet; of a subnet by default
+	example                    string
 	network, low, high, length string
 }
 
 var (
-	ipv4 = family{32, 30, 24, "Network", "SubnetMin", "SubnetMax", "SubnetLen"}
-	ipv6 = family{128, 126, 64, "IPv6Network", "IPv6SubnetMin", "IPv6SubnetMax", "IPv6SubnetLen"}
+	ipv4 = family{32, 30, 24, "10.230.0.0/16", "Network", "SubnetMin", "SubnetMax", "SubnetLen"}
+	ipv6 = family{128, 126, 64, "fd00:230::/48", "IPv6Network", "IPv6SubnetMin", "IPv6SubnetMax", "IPv6SubnetLen"}
+
+	families = [...]family{ipv4, ipv6}
 )
 
 // is reports whether an address is of the family.
@@ -110,7 +113,7 @@ func (f family) parse(w *setting.Check, network, low, high texts, length uint) (
 	case !ok:
 		return r
 	case !p.IsValid() || p.Bits() == 0:
-		w.Want(f.network, network.String(), "a prefix such as %s", map[bool]string{true: "10.230.0.0/16", false: "fd00:230::/48"}[f == ipv4])
+		w.Want(f.network, network.String(), "a prefix such as %s", f.example)
 		return r
 	case p.Addr().IsMulticast() || p.Addr().IsLoopback() || p.Addr().IsUnspecified():
 		w.Want(f.network, p, "a network of hosts")

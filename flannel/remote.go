@@ -25,8 +25,8 @@ func (m *Mapper) Remotes() iter.Seq[Remote] {
 	return func(yield func(Remote) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m.leases)) {
 			l := m.leases[key]
-			direct := m.cfg.Network.Backend.Type == "host-gw" || m.direct(l, ipv4) || m.direct(l, ipv6)
-			if !yield(Remote{key, l.lease, slices.Clone(l.refused), m.rows.Rows(rowKey{lease: key}), direct}) {
+			rows := m.rows.Rows(rowKey{lease: key})
+			if !yield(Remote{key, l.lease, slices.Clone(l.refused), rows, m.direct(l, ipv4) || m.direct(l, ipv6)}) {
 				return
 			}
 		}

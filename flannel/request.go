@@ -22,13 +22,13 @@ func (r Request) Complete(n *Network, former ...Lease) (Attrs, error) {
 
 // check returns what is wrong with the attributes of a node's own lease.
 func (n *Network) check(a Attrs) error {
-	for _, f := range []family{ipv4, ipv6} {
+	for _, f := range families {
+		if !n.subnets(f).IsValid() {
+			continue
+		}
 		e := *a.end(f)
 		if e.MAC.IsZero() {
 			e.MAC[0] = 2 // it will be chosen
-		}
-		if on := (Subnet{n.IPv4.First, n.IPv6.First}).prefix(f).IsValid(); !on {
-			continue
 		}
 		if r := f.check(a.Type, &e); r != nil {
 			return fmt.Errorf("flannel: request: %s", r.Detail)
@@ -39,7 +39,7 @@ func (n *Network) check(a Attrs) error {
 
 // withMACs returns attributes with a MAC where one is needed: the first that the leases have for the VNI, or a random one.
 func (a Attrs) withMACs(leases []Lease) Attrs {
-	for _, f := range []family{ipv4, ipv6} {
+	for _, f := range families {
 		e := a.end(f)
 		if a.Type != "vxlan" || !e.PublicIP.IsValid() || !e.MAC.IsZero() {
 			continue

@@ -11,66 +11,60 @@ import (
 func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
 	b := &m.cfg.Network.Backend
 	if l.lease.Type != b.Type {
-		l.refuse(OtherBackend, "%s: must be %s", l.lease.Type, b.Type)
+		l.refused = append(l.refused, refusal(l.key, OtherBackend, "%s: must be %s", l.lease.Type, b.Type))
 		return nil, nil
 	}
 	any := false
-	for _, f := range []family{ipv4, ipv6} {
-		p, r := l.lease.Subnet.prefix(f), &m.cfg.Network.IPv4
-		if f == ipv6 {
-			r = &m.cfg.Network.IPv6
-		}
-		if !p.IsValid() || !r.IsValid() {
+	for _, f := range families {
+		if !l.lease.Subnet.prefix(f).IsValid() || !m.cfg.Network.subnets(f).IsValid() {
 			continue
 		}
 		any = true
-		if m.accept(l, f, r) {
-			x, y := m.way(l, f)
-			rows, routes = append(rows, x...), append(routes, y...)
+		if r := m.check(l, f); r != nil {
+			l.refused = append(l.refused, r)
+			continue
 		}
+		x, y := m.way(l, f)
+		rows, routes = append(rows, x...), append(routes, y...)
 	}
 	if !any {
-		l.refuse(OtherFamily, "%v: the network is %v", l.lease.Subnet, m.cfg.Network)
+		l.refused = append(l.refused, refusal(l.key, OtherFamily, "%v: the network is %v", l.lease.Subnet, m.cfg.Network))
 	}
 	return rows, routes
 }
 
-// accept reports whether the part of a lease for a family counts.
-func (m *Mapper) accept(l *mapped, f family, r *Range) bool {
+// check returns why the part of a lease for a family does not count, nil if it does.
+func (m *Mapper) check(l *mapped, f family) *Refusal {
+	refuse := func(r Reason, format string, args ...any) *Refusal { return refusal(l.key, r, format, args...) }
+	b, network := &m.cfg.Network.Backend, m.cfg.Network.subnets(f).Network
 	p, e, own := l.lease.Subnet.prefix(f), l.lease.end(f), m.cfg.Own.Subnet.prefix(f)
-	before := len(l.refused)
-	switch vxlan := m.cfg.Network.Backend.Type == "vxlan"; {
-	case p.Bits() < r.Network.Bits() || !r.Network.Contains(p.Addr()):
-		l.refuse(Outside, "%v: must be in %v", p, r.Network)
+	vxlan := b.Type == "vxlan"
+	switch {
+	case p.Bits() < network.Bits() || !network.Contains(p.Addr()):
+		return refuse(Outside, "%v: must be in %v", p, network)
 	case own.Contains(p.Addr()) && p.Bits() >= own.Bits():
-		l.refuse(OwnSubnet, "%v: ours is %v", p, own)
+		return refuse(OwnSubnet, "%v: ours is %v", p, own)
 	case e.PublicIP == m.cfg.Own.end(f).PublicIP:
-		l.refuse(OwnPublicIP, "%v is the address of this node", e.PublicIP)
-	case r.Network.Contains(e.PublicIP):
-		l.refuse(Inside, "%v: must not be in %v", e.PublicIP, r.Network)
-	case vxlan && e.VNI != m.cfg.Network.Backend.VNI:
-		l.refuse(OtherVNI, "%d: must be %d", e.VNI, m.cfg.Network.Backend.VNI)
+		return refuse(OwnPublicIP, "%v is the address of this node", e.PublicIP)
+	case network.Contains(e.PublicIP):
+		return refuse(Inside, "%v: must not be in %v", e.PublicIP, network)
+	case vxlan && e.VNI != b.VNI:
+		return refuse(OtherVNI, "%d: must be %d", e.VNI, b.VNI)
 	case vxlan && (e.MAC == m.cfg.Own.IPv4.MAC || e.MAC == m.cfg.Own.IPv6.MAC):
-		l.refuse(OwnMAC, "%v is the MAC of this node", e.MAC)
-	}
-	if len(l.refused) > before {
-		return false
+		return refuse(OwnMAC, "%v is the MAC of this node", e.MAC)
 	}
 	if x := m.byPrefix[p][0]; x != l {
-		l.refuse(SameSubnet, "%v: is that of %s", p, x.key)
-		return false
+		return refuse(SameSubnet, "%v: is that of %s", p, x.key)
 	}
-	if m.cfg.Network.Backend.Type == "vxlan" {
+	if vxlan {
 		if x := m.byMAC[e.MAC][0]; x.vtep(e) != l.vtep(e) {
-			l.refuse(SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
-			return false
+			return refuse(SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
 		}
 	}
-	if m.cfg.Network.Backend.Type == "host-gw" && !m.onLink(e.PublicIP) {
-		l.refuse(OffLink, "%v: must be on a link of this node", e.PublicIP)
-		return false
+	if b.Type == "host-gw" && !m.onLink(e.PublicIP) {
+		return refuse(OffLink, "%v: must be on a link of this node", e.PublicIP)
 	}
-	return true
+	return nil
 }
 
 // vtep returns the address of the VTEP that has the MAC of an end: of two families with one MAC that of IPv4, because an FDB
@@ -82,6 +76,13 @@ func (l *mapped) vtep(e *End) netip.Addr {
 	return l.lease.IPv6.PublicIP
 }
 
+// direct reports whether packets to the subnet of a family go without a tunnel, if the lease counts for it.
+func (m *Mapper) direct(l *mapped, f family) bool {
+	c, b := &m.cfg, &m.cfg.Network.Backend
+	return b.Type == "host-gw" || b.DirectRouting && (c.Host || c.Direct != 0) && m.onLink(l.lease.end(f).PublicIP)
+}
+
+// onLink reports whether an address is on a link of this node.
 func (m *Mapper) onLink(a netip.Addr) bool {
 	return slices.ContainsFunc(m.links, func(p netip.Prefix) bool { return p.Contains(a) })
 }
@@ -103,7 +104,7 @@ func (m *Mapper) way(l *mapped, f family) (rows []control.Row, routes []Route) {
 	if bare {
 		sends.VTEP = netip.AddrPortFrom(e.PublicIP, 0)
 	}
-	if direct := b.Type == "host-gw" || b.DirectRouting && m.onLink(e.PublicIP); direct && (c.Host || c.Direct != 0) {
+	if m.direct(l, f) {
 		if b.Type != "host-gw" {
 			rows = append(rows, sends) // it may think otherwise, and use the tunnel
 		}
