@@ -212,6 +212,33 @@ func TestMapperRefusals(t *testing.T) {
 	}
 }
 
+// What is shown of a lease: whether one of its families is followed, and goes without a tunnel. A refused one does neither.
+func TestRemotes(t *testing.T) {
+	show := func(m *Mapper) (list []string) {
+		for r := range m.Remotes() {
+			list = append(list, fmt.Sprint(r.Key, " ", len(r.Refused), " ", r.Followed, " ", r.Direct, " ", len(r.Rows)))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		backend string
+		want    []string
+	}{
+		{`{"Type":"host-gw"}`, []string{"10.3.2.0-24&fc00:3:0:2::-64 1 true true 0", "10.3.3.0-24 1 false false 0", "rubbish 1 false false 0"}},
+		{`{"Type":"vxlan","DirectRouting":true}`, []string{"10.3.2.0-24&fc00:3:0:2::-64 0 true true 2", "10.3.3.0-24 0 true false 1", "rubbish 1 false false 0"}},
+	} {
+		m := mapper(t, `{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": `+c.backend+`}`, func(c *MapperConfig) { c.Host = true })
+		m.SetLinks(prefixes("192.0.2.0/24"))
+		b := m.cfg.Network.Backend.Type
+		m.Set(record("10.3.2.0-24&fc00:3:0:2::-64", 5, Attrs{Type: b, IPv4: end("192.0.2.2", 2), IPv6: end("2001:db8::2", 102)}))
+		m.Set(record("10.3.3.0-24", 6, Attrs{Type: b, IPv4: end("198.51.100.3", 3)}))
+		m.Set(record("rubbish", 7, Attrs{}))
+		if got := show(m); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.backend, got, c.want)
+		}
+	}
+}
+
 // One half of a lease may be refused and the other followed, and whoever stood back counts when the older one goes.
 func TestMapperStandsBack(t *testing.T) {
 	m, to := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil), model()

@@ -10,11 +10,12 @@ import (
 
 // A Remote is a lease of another node, and why it is not followed.
 type Remote struct {
-	Key     string
-	Lease   Lease      // zero if it cannot be read
-	Refused []*Refusal // of one or both families; none if it is followed
-	Rows    []control.Row
-	Direct  bool // packets to it, of one or both families, go without a tunnel
+	Key      string
+	Lease    Lease      // zero if it cannot be read
+	Refused  []*Refusal // of one or both families; none if it is followed
+	Followed bool       // in one or both families
+	Rows     []control.Row
+	Direct   bool // packets to it, of one or both families, go without a tunnel
 }
 
 // Len returns the number of leases of other nodes.
@@ -25,8 +26,13 @@ func (m *Mapper) Remotes() iter.Seq[Remote] {
 	return func(yield func(Remote) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m.leases)) {
 			l := m.leases[key]
-			rows := m.rows.Rows(rowKey{lease: key})
-			if !yield(Remote{key, l.lease, slices.Clone(l.refused), rows, m.direct(l, ipv4) || m.direct(l, ipv6)}) {
+			r := Remote{Key: key, Lease: l.lease, Refused: slices.Clone(l.refused), Rows: m.rows.Rows(rowKey{lease: key})}
+			for _, f := range families {
+				if m.follows(l, f) {
+					r.Followed, r.Direct = true, r.Direct || m.direct(l, f)
+				}
+			}
+			if !yield(r) {
 				return
 			}
 		}

@@ -53,13 +53,13 @@ const (
 
 // read returns what the section does, and the plane's status; ok is false without a section.
 func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
-	kept, ok := k.status()
+	now, ok := k.status()
 	if !ok {
 		return f, s, false
 	}
-	f.State, f.Since, f.Mode = flannelStarting, kept.since, k.config().Mode.String()
+	f.State, f.Since, f.Mode = flannelStarting, now.since, k.config().Mode.String()
 	f.Refused = map[string]int{}
-	if d := kept.plane; d != nil && d.Plane() != nil {
+	if d := now.plane; d != nil && d.Plane() != nil {
 		s = d.Plane().Status()
 		f.Error = s.LastError
 		switch {
@@ -69,8 +69,8 @@ func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
 			f.State = flannelReady
 		}
 	}
-	if err := kept.err; err != nil {
-		f.State, f.Error, f.Again = flannelFailed, oneLine(err), &kept.again
+	if err := now.err; err != nil {
+		f.State, f.Error, f.Again = flannelFailed, oneLine(err), &now.again
 		if errors.Is(err, flannel.ErrLost) {
 			f.State = flannelLost
 		}
@@ -116,12 +116,12 @@ func (s *server) getFlannel(w http.ResponseWriter, r *http.Request) error {
 
 // getFlannelLeases lists the leases of other nodes.
 func (s *server) getFlannelLeases(w http.ResponseWriter, r *http.Request) error {
-	kept, ok := s.flannel.status()
+	now, ok := s.flannel.status()
 	if !ok {
 		return errNoFlannel
 	}
 	list := []api.FlannelLease{}
-	if d := kept.plane; d != nil && d.Plane() != nil && kept.err == nil {
+	if d := now.plane; d != nil && d.Plane() != nil && now.err == nil {
 		for _, x := range d.Plane().Remotes() {
 			l := api.FlannelLease{Subnet: x.Key}
 			if x.Lease.Subnet != (flannel.Subnet{}) {
@@ -131,7 +131,7 @@ func (s *server) getFlannelLeases(w http.ResponseWriter, r *http.Request) error 
 				l.Refused = append(l.Refused, api.FlannelRefusal{Reason: e.Reason.String(), Detail: e.Detail})
 			}
 			switch {
-			case len(x.Refused) > 0 && len(x.Rows) == 0:
+			case !x.Followed:
 			case x.Direct:
 				l.Way = "direct"
 			default:
