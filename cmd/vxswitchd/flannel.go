@@ -53,11 +53,12 @@ const (
 
 // read returns what the section does, and the plane's status; ok is false without a section.
 func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
+	cfg := k.config()
 	now, ok := k.status()
-	if !ok {
+	if cfg == nil || !ok { // it may be removed between the two
 		return f, s, false
 	}
-	f.State, f.Since, f.Mode = flannelStarting, now.since, k.config().Mode.String()
+	f.State, f.Since, f.Mode = flannelStarting, now.since, cfg.Mode.String()
 	f.Refused = map[string]int{}
 	if d := now.plane; d != nil && d.Plane() != nil {
 		s = d.Plane().Status()

@@ -143,3 +143,30 @@ func TestFlannelStates(t *testing.T) {
 	}
 	fake.Until(t, "it has a lease again", func() bool { return state().State == "ready" })
 }
+
+// The section may be removed while its state is read.
+func TestFlannelReadWhileItChanges(t *testing.T) {
+	k := newFlannel(nil, slog.New(slog.DiscardHandler))
+	k.make = func(*flanneld.Config) (*flanneld.Daemon, error) { return nil, errors.New("none here") }
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 50000 {
+			k.change(&flanneld.Config{Pods: 200})(true)
+			k.change(nil)(true)
+		}
+	}()
+	for n := 0; ; n++ {
+		select {
+		case <-ended:
+			if n == 0 {
+				t.Error("nothing was read")
+			}
+			return
+		default:
+		}
+		if f, _, ok := k.read(); ok && f.Mode != "l3" {
+			t.Fatalf("%+v", f)
+		}
+	}
+}
