@@ -36,8 +36,8 @@ func (f *SubnetFile) Format() []byte {
 	return fmt.Appendf(b, "FLANNEL_MTU=%d\nFLANNEL_IPMASQ=%v\n", f.MTU, f.IPMasq)
 }
 
-// PreviousSubnet returns the subnet in a file, as far as it can be read: it is where a node would like to be again. Of a list
-// there is none.
+// PreviousSubnet returns the subnet in a file that [SubnetFile.Format] or flanneld has written, for PlaneConfig.Previous. A family whose
+// line is not one prefix of the family is left out.
 func PreviousSubnet(file []byte) (s Subnet) {
 	for line := range strings.Lines(string(file)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")

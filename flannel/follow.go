@@ -100,7 +100,7 @@ func (f *follower) watch(ctx context.Context) {
 			case <-again.Done():
 			}
 		})
-		if again.Err() != nil { // there is nothing wrong; not more often than needed
+		if again.Err() != nil { // by relist, or with ctx: no error, but snapshots are a pause apart
 			wait = lastRetry
 		} else {
 			select {
@@ -135,7 +135,7 @@ func (f *follower) hear(ctx context.Context, events Misses) {
 // switch, or the lease from being renewed.
 const burst = 20 * time.Millisecond
 
-// change has changes of leases: this one, and those that have come meanwhile.
+// change takes a change of leases, and those that have come meanwhile: their rows are passed on together.
 func (f *follower) change(own *Own, c Change) error {
 	snapshot, begun := false, time.Now()
 	err := f.update(func(m *Mapper) {
@@ -187,7 +187,7 @@ func (own *Own) lost(c Change) error {
 	return nil
 }
 
-// update changes the table, and passes on what that comes to.
+// update changes the table, and passes on its rows and routes.
 func (f *follower) update(change func(m *Mapper)) error {
 	p := f.p
 	p.mu.Lock()
@@ -220,7 +220,7 @@ func (f *follower) answer(e frame.Event) error {
 	})
 }
 
-// withdraw has the switch carry nothing any longer.
+// withdraw removes all rows and routes.
 func (f *follower) withdraw() {
 	p := f.p
 	p.mu.Lock()
@@ -249,13 +249,13 @@ func (p *Plane) flush() error {
 	return err
 }
 
-// next returns when to renew a lease.
+// next returns the time until a lease is to be renewed. For a reservation it is over.
 func (f *follower) next(own *Own) time.Duration {
 	left := time.Until(own.Until)
 	return left - min(f.p.cfg.Margin, left*2/3)
 }
 
-// later returns when to renew next, after a renewal that may have failed.
+// later returns the time until the next renewal, after one that may have failed.
 func (f *follower) later(r renewal) time.Duration {
 	if r.err == nil {
 		return f.next(r.own)
@@ -280,7 +280,7 @@ func (f *follower) renew(ctx context.Context, own Own) {
 func (f *follower) hasRenewed(r renewal) error {
 	switch {
 	case r.err == nil:
-		f.p.have(r.own)
+		f.p.setOwn(r.own)
 	case errors.Is(r.err, ErrLost):
 		return r.err
 	default:

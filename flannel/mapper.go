@@ -31,8 +31,8 @@ type Mapper struct {
 
 	rows    control.Ledger[rowKey]
 	routes  map[string][]Route
-	before  map[string][]Route // of leases whose routes have changed since FlushRoutes has passed them: as they were
-	routed  bool               // it has
+	before  map[string][]Route // the routes that FlushRoutes has passed, of leases whose routes have changed since
+	routed  bool               // FlushRoutes has passed all routes, and did not fail since
 	refused [reasons]int       // leases, by reason
 	missing bool               // there is room for some that were TooMany
 	news    []*Refusal         // since the last News
@@ -63,8 +63,8 @@ type MapperConfig struct {
 	// 0 is 3. The others need a gateway on the tunnel's segment with the whole network on it, and events of misses.
 	Generation int
 
-	// Host has the host's kernel route, over a TAP in the tunnel's segment: rows are hosts, and Routes are the kernel's. Else
-	// the switch routes.
+	// Host says that the host's kernel routes, over a TAP in the tunnel's segment: a lease is a MAC row for the next hop, and one
+	// of the Routes. Else the switch routes, and a lease is a Prefix row.
 	Host bool
 
 	VRF    string    // needed without Host: of routes
@@ -75,11 +75,11 @@ type MapperConfig struct {
 	Links []netip.Prefix // on the node's own links, until SetLinks has others
 }
 
-// mapped is a lease and what has become of it.
+// A mapped is a lease, and whether it is followed.
 type mapped struct {
 	key        string
 	created    int64
-	sum        uint64 // of the value: what others write is not kept
+	sum        uint64 // a hash of the value: what others write is not kept
 	lease      Lease
 	wrong      *Refusal   // by the parser
 	refused    []*Refusal // of one or both families
@@ -145,7 +145,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	return m, nil
 }
 
-// Set has a lease that has come or changed. The node's own is passed over.
+// Set takes a lease that has come or changed. It ignores the node's own.
 func (m *Mapper) Set(r Record) {
 	m.set(r)
 	m.reply()
@@ -177,7 +177,7 @@ func (m *Mapper) set(r Record) {
 	m.settle(l)
 }
 
-// Delete has a lease that has gone.
+// Delete forgets a lease that has gone, by the Key of its Record.
 func (m *Mapper) Delete(key string) {
 	if l := m.leases[clip(key, maxName+1)]; l != nil {
 		m.gone(l)
@@ -185,16 +185,16 @@ func (m *Mapper) Delete(key string) {
 	}
 }
 
-// gone takes a lease out that has gone.
+// gone is remove for a lease that has gone from the store: another one may have its room.
 func (m *Mapper) gone(l *mapped) {
 	m.remove(l)
 	m.missing = m.missing || m.refused[TooMany] > 0
 }
 
-// Missing reports whether there is room for leases that were [TooMany]: a Reset has them.
+// Missing reports whether there is room for leases that were [TooMany]: a Reset with all leases fills it.
 func (m *Mapper) Missing() bool { return m.missing }
 
-// Reset has all leases: others are gone.
+// Reset takes all leases: those that are not among them have gone.
 func (m *Mapper) Reset(records []Record) {
 	m.refused[TooMany], m.missing = 0, false
 	records = slices.SortedFunc(slices.Values(records), func(a, b Record) int { return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Key, b.Key)) })
@@ -243,7 +243,7 @@ func (m *Mapper) SetLinks(links []netip.Prefix) {
 	m.reply()
 }
 
-// index adds a lease to the indices.
+// index adds a lease to byPrefix and byMAC.
 func (m *Mapper) index(l *mapped) {
 	if l.wrong != nil {
 		return
@@ -274,7 +274,7 @@ func drop[K comparable](index map[K][]*mapped, k K, l *mapped) {
 	}
 }
 
-// macs returns the MACs that count for the network's backend.
+// macs returns the MACs of the lease's VTEP, each once; none without vxlan.
 func (l *mapped) macs() (list []frame.MAC) {
 	for _, e := range []End{l.lease.IPv4, l.lease.IPv6} {
 		if e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
@@ -309,16 +309,16 @@ func (m *Mapper) settle(l *mapped) {
 	}
 	if l.wrong == nil {
 		for _, p := range l.lease.Subnet.prefixes() {
-			m.younger(l, m.byPrefix[p])
+			m.decideYounger(l, m.byPrefix[p])
 		}
 		for _, mac := range l.macs() {
-			m.younger(l, m.byMAC[mac])
+			m.decideYounger(l, m.byMAC[mac])
 		}
 	}
 }
 
-// younger decides about those of a set behind a lease, which is its oldest or was.
-func (m *Mapper) younger(l *mapped, set []*mapped) {
+// decideYounger decides about those of a set behind a lease, which is its oldest or was.
+func (m *Mapper) decideYounger(l *mapped, set []*mapped) {
 	if len(set) > 0 && set[0].older(l) {
 		return
 	}
@@ -329,7 +329,7 @@ func (m *Mapper) younger(l *mapped, set []*mapped) {
 	}
 }
 
-// count counts the refusals of a lease, each reason once.
+// count adds by to the numbers of leases that are refused for the reasons of a lease.
 func (m *Mapper) count(l *mapped, by int) {
 	for i, r := range l.refused {
 		if !slices.ContainsFunc(l.refused[:i], func(x *Refusal) bool { return x.Reason == r.Reason }) {
@@ -338,7 +338,7 @@ func (m *Mapper) count(l *mapped, by int) {
 	}
 }
 
-// decide works out what a lease comes to now.
+// decide finds out whether a lease is followed now, and sets its rows and routes.
 func (m *Mapper) decide(l *mapped) {
 	was := l.refused
 	m.count(l, -1)

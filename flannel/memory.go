@@ -185,6 +185,7 @@ func (c *memoryKV) lock(ctx context.Context) (unlock func(), err error) {
 	return c.m.mu.Unlock, nil
 }
 
+// ours returns a record of the store, which a client has written last, as c sees it.
 func (c *memoryKV) ours(r Record, by int) Record {
 	r.Value, r.Ours = bytes.Clone(r.Value), by == c.id
 	return r

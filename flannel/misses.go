@@ -63,7 +63,7 @@ func (m *Mapper) forgetFirst() {
 	m.queue = m.queue[1:]
 }
 
-// forget removes the row of an address. Its place in the queue stays until its turn.
+// forget removes the row of an address, which stays in the queue until it is first there, or too many are gone.
 func (m *Mapper) forget(a *asked) {
 	a.gone = true
 	delete(m.asked, a.ip)
@@ -73,7 +73,7 @@ func (m *Mapper) forget(a *asked) {
 	}
 }
 
-// reply works out the rows of all addresses that were asked for, after leases have changed.
+// reply sets the rows of all addresses that were asked for anew, after leases have changed.
 func (m *Mapper) reply() {
 	for ip, a := range m.asked {
 		if row, ok := m.answer(ip); ok {

@@ -56,7 +56,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 // MarshalJSON implements [json.Marshaler].
 func (t texts) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
 
-// String returns what counts.
+// String returns the last one.
 func (t texts) String() string {
 	if len(t) == 0 {
 		return ""

@@ -251,13 +251,13 @@ func (p *Plane) acquire(ctx context.Context, n *Network) (own *Own, err error) {
 		return err
 	}, ErrFull)
 	if err == nil {
-		p.have(own)
+		p.setOwn(own)
 	}
 	return own, err
 }
 
-// have notes the node's lease.
-func (p *Plane) have(own *Own) {
+// setOwn makes a lease the node's in the status.
+func (p *Plane) setOwn(own *Own) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Own, p.state.Until, p.state.Renewed = own.Lease, own.Until, time.Now()

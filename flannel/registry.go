@@ -15,8 +15,8 @@ import (
 type Registry struct {
 	KV KV // needed
 
-	// Rand returns a number from 0 to n-1, to choose a free subnet by; nil = rand.IntN. Choice makes it unlikely
-	// that nodes that start together want the same.
+	// Rand returns a number from 0 to n-1, the free subnet to take; nil = rand.IntN. By chance nodes that start together seldom
+	// want the same.
 	Rand func(n int) int
 }
 
@@ -56,7 +56,7 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 	if err != nil {
 		return nil, err
 	}
-	mine, taken := n.sort(records, r)
+	mine, taken := n.split(records, r)
 	var former []Lease
 	for _, m := range mine {
 		former = append(former, m.Lease)
@@ -122,8 +122,8 @@ func (s *Registry) alone(ctx context.Context, subnet Subnet, r Record) error {
 	return nil
 }
 
-// sort finds the leases with the node's own PublicIP, the previous one first, and what is taken by others.
-func (n *Network) sort(records []Record, r Request) (mine []*Own, taken []netip.Prefix) {
+// split returns the leases with the PublicIP of a request, the previous one first, and the prefixes of all others.
+func (n *Network) split(records []Record, r Request) (mine []*Own, taken []netip.Prefix) {
 	f := ipv4
 	if !n.IPv4.IsValid() {
 		f = ipv6
@@ -159,6 +159,7 @@ func prefixesOf(key string) []netip.Prefix {
 	return Subnet{s.IPv4.Masked(), s.IPv6.Masked()}.prefixes()
 }
 
+// overlaps reports whether a prefix of a subnet overlaps one of taken.
 func overlaps(taken []netip.Prefix, s Subnet) bool {
 	return slices.ContainsFunc(s.prefixes(), func(p netip.Prefix) bool { return slices.ContainsFunc(taken, p.Overlaps) })
 }

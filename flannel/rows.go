@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 )
 
-// carry returns the rows and the routes of a lease that can be read, and notes why it is refused.
+// carry returns the rows and the routes of a lease that can be read, and adds to its refusals.
 func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
 	b := &m.cfg.Network.Backend
 	if l.lease.Type != b.Type {
@@ -106,7 +106,7 @@ func (m *Mapper) way(l *mapped, f family) (rows []control.Row, routes []Route) {
 	}
 	if m.direct(l, f) {
 		if b.Type != "host-gw" {
-			rows = append(rows, sends) // it may think otherwise, and use the tunnel
+			rows = append(rows, sends) // the node may not know that we are on its link, and use the tunnel
 		}
 		if c.Host {
 			return rows, []Route{{Prefix: p, Via: e.PublicIP, Direct: true}}

@@ -32,11 +32,11 @@ type keeper[C any, P plane] struct {
 	mu    sync.Mutex
 	cfg   *C // nil: no section
 	stop  func()
-	leave bool
+	leave bool // the end of the plane is for good
 	state kept[P]
 }
 
-// kept is what becomes of a plane.
+// A kept is the state of a plane.
 type kept[P plane] struct {
 	plane P         // that runs, or ran last; zero if there was none
 	err   error     // with which it has ended; nil while it runs
@@ -51,15 +51,15 @@ func (k *keeper[C, P]) config() *C {
 	return k.cfg
 }
 
-// status returns what becomes of the section's plane; ok is false without a section.
+// status returns the state of the section's plane; ok is false without a section.
 func (k *keeper[C, P]) status() (s kept[P], ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.state, k.cfg != nil
 }
 
-// change stops the plane if the section becomes another one. The caller changes the node, and then has done start what there is to
-// run: the new section, or the old one if the change has failed.
+// change stops the plane if the section becomes another one. The caller changes the node, and then calls done, which starts the
+// new section, or with ok false, if the change has failed, the old one.
 func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
 	old := k.config()
 	if reflect.DeepEqual(old, next) {
@@ -113,7 +113,7 @@ func (k *keeper[C, P]) run(ctx context.Context, cfg *C) {
 		begun := time.Now()
 		p, err := k.make(cfg)
 		if err == nil {
-			k.is(kept[P]{plane: p, since: begun})
+			k.setState(kept[P]{plane: p, since: begun})
 			err = p.Run(ctx)
 		}
 		switch {
@@ -126,7 +126,7 @@ func (k *keeper[C, P]) run(ctx context.Context, cfg *C) {
 			k.log.Error(k.name+" ends; the node goes on, and it is tried again", "err", text)
 			said = text
 		}
-		k.is(kept[P]{plane: p, err: err, since: time.Now(), again: time.Now().Add(pause)})
+		k.setState(kept[P]{plane: p, err: err, since: time.Now(), again: time.Now().Add(pause)})
 		select {
 		case <-ctx.Done():
 			return
@@ -135,7 +135,8 @@ func (k *keeper[C, P]) run(ctx context.Context, cfg *C) {
 	}
 }
 
-func (k *keeper[C, P]) is(s kept[P]) {
+// setState sets the state, and tells a plane that is new if its end is for good.
+func (k *keeper[C, P]) setState(s kept[P]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state = s

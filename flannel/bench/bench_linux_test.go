@@ -40,7 +40,7 @@ var (
 	small = sizes{leases: []int{50}, rounds: 1, puts: 3, seconds: "1", large: 500}
 )
 
-// TestBench measures everything. The figures are not judged, but everybody must have them all.
+// TestBench measures everything. It does not compare the figures with what is wanted, but each contender must have all of them.
 func TestBench(t *testing.T) {
 	netns.RequireRoot(t)
 	netns.Tool(t, "iperf3")

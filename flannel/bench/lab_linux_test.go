@@ -59,10 +59,10 @@ func lease(first, i int, ip netip.Addr) (key string, value []byte) {
 	return fmt.Sprintf("10.%d.%d.0-24", first+i>>8, i&255), a.Value()
 }
 
-// somebody is the address of a node that does not answer.
+// somebody returns the address of a node that does not answer.
 func somebody(i int) netip.Addr { return netip.AddrFrom4([4]byte{172, 16, byte(i >> 8), byte(i)}) }
 
-// put is the operation that writes a lease.
+// put returns the operation that writes a lease.
 func (l *lab) put(key string, value []byte) clientv3.Op {
 	return clientv3.OpPut(flanneldlab.Prefix+"/subnets/"+key, string(value), clientv3.WithLease(l.lease))
 }
@@ -264,7 +264,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// every calls f so often in a second, with 0, 1, 2 ..., until ctx ends.
+// every calls f once in each interval, with 0, 1, 2 ..., until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func(i int)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

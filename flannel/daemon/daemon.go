@@ -40,8 +40,11 @@ type Daemon struct {
 type Options struct {
 	Node  *node.Node    // needed; the program runs it
 	Store flannel.Store // default etcd, as the Config says
+	Log   *slog.Logger  // nil = none
+
+	// Ready is called once, from Run, when pods can be made and the subnet file is written; mtu is that of pods, in bytes.
+	// nil = nobody is told.
 	Ready func(s flannel.Status, mtu int)
-	Log   *slog.Logger // nil = none
 }
 
 // New makes a daemon, which [Daemon.Run] runs. The error is [setting.Errors].
@@ -109,7 +112,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	case <-plane.Ready():
 	}
-	if err := d.isReady(ctx, plane, up); err != nil {
+	if err := d.announce(ctx, plane, up); err != nil {
 		cancel()
 		return errors.Join(err, <-ended)
 	}
@@ -121,7 +124,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 			return err
 		case <-look.C:
 			if d.cfg.Mode == TAP || d.cfg.Direct == 0 {
-				follow(plane, up)
+				updateLinks(plane, up)
 			}
 		}
 	}
@@ -181,8 +184,8 @@ type shape struct {
 
 func (s shape) Close(lost bool) error { return s.Shape.Close(lost || s.leave.Load()) }
 
-// isReady tells others that pods can be made: the file is last.
-func (d *Daemon) isReady(ctx context.Context, plane *flannel.Plane, up *uplink) error {
+// announce sets up masquerading, writes the subnet file and tells that pods can be made, in this order.
+func (d *Daemon) announce(ctx context.Context, plane *flannel.Plane, up *uplink) error {
 	s := plane.Status()
 	if d.cfg.IPMasq {
 		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.cfg.NoFullyRandom)); err != nil {
@@ -217,8 +220,8 @@ func (d *Daemon) tidy() {
 	}
 }
 
-// follow looks at the addresses of the uplink, which say who is on the same link.
-func follow(plane *flannel.Plane, up *uplink) {
+// updateLinks has the plane know the addresses of the uplink, which say who is on the same link.
+func updateLinks(plane *flannel.Plane, up *uplink) {
 	i, err := net.InterfaceByName(up.name)
 	if err != nil {
 		return

@@ -51,8 +51,8 @@ func (x *names) changes(n *corev1.Node, l flannel.NodeLease) map[string]any {
 	return changes
 }
 
-// with returns what a node says once changes are made.
-func (x *names) with(is, l flannel.NodeLease) flannel.NodeLease {
+// merged returns what a node says that has said is, once the changes for a lease are made.
+func merged(is, l flannel.NodeLease) flannel.NodeLease {
 	l.PodCIDRs = is.PodCIDRs
 	l.PublicIP, l.PublicIPv6 = cmp.Or(l.PublicIP, is.PublicIP), cmp.Or(l.PublicIPv6, is.PublicIPv6)
 	l.Data, l.DataV6 = cmp.Or(l.Data, is.Data), cmp.Or(l.DataV6, is.DataV6)
@@ -65,7 +65,7 @@ func (x *names) none() map[string]any {
 }
 
 // address reads an annotation with an address, invalid for none.
-func (x *names) address(n *corev1.Node, name string, is func(netip.Addr) bool, what string) (netip.Addr, error) {
+func address(n *corev1.Node, name string, is func(netip.Addr) bool, what string) (netip.Addr, error) {
 	s := n.Annotations[name]
 	if s == "" {
 		return netip.Addr{}, nil
@@ -78,14 +78,14 @@ func (x *names) address(n *corev1.Node, name string, is func(netip.Addr) bool, w
 }
 
 // addresses reads a pair of them.
-func (x *names) addresses(n *corev1.Node, name4, name6 string) (four, six netip.Addr, err error) {
-	if four, err = x.address(n, name4, netip.Addr.Is4, "IPv4"); err == nil {
-		six, err = x.address(n, name6, func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }, "IPv6")
+func addresses(n *corev1.Node, name4, name6 string) (four, six netip.Addr, err error) {
+	if four, err = address(n, name4, netip.Addr.Is4, "IPv4"); err == nil {
+		six, err = address(n, name6, func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }, "IPv6")
 	}
 	return four, six, err
 }
 
-// maxAnnotation is how many bytes of one are kept: flannel refuses shorter ones.
+// maxAnnotation is how many bytes of one are kept: half of it is too long for a lease, so what is cut is refused.
 const maxAnnotation = 8 << 10
 
 // strip returns what a Store needs of a node: a hundredth.

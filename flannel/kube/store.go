@@ -157,7 +157,7 @@ func (s *Store) PublicIPs(ctx context.Context) (ipv4, ipv6 netip.Addr, err error
 	defer cancel()
 	n, err := s.get(ctx)
 	if err == nil {
-		ipv4, ipv6, err = s.names.addresses(n, s.names.nodeIP, s.names.nodeIP6)
+		ipv4, ipv6, err = addresses(n, s.names.nodeIP, s.names.nodeIP6)
 	}
 	return ipv4, ipv6, s.wrap("public addresses", err)
 }
@@ -207,7 +207,7 @@ func (s *Store) try(ctx context.Context, n *flannel.Network, r flannel.Request) 
 		return nil, err
 	}
 	want := attrs.Node()
-	four, six, err := s.names.addresses(node, s.names.overwrite, s.names.overwrite6)
+	four, six, err := addresses(node, s.names.overwrite, s.names.overwrite6)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (s *Store) try(ctx context.Context, n *flannel.Network, r flannel.Request) 
 		want.PublicIPv6 = six.String()
 	}
 	if changes := s.names.changes(node, want); len(changes) > 0 {
-		s.wrote(node, s.names.with(is, want)) // before it is: a watch may be faster than the answer, or the answer lost
+		s.wrote(node, merged(is, want)) // before it is: a watch may be faster than the answer, or the answer lost
 		if node, err = s.annotate(ctx, node, changes); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (c *Config) Check() error {
 	return r.Err()
 }
 
-// sections adds the errors in sections.
+// sections adds the errors in sections to a report.
 func (c *Config) sections(r *conf.Report) {
 	if f := c.Flannel; f != nil && !r.Told("flannel") {
 		r.Ask("flannel", *f, f.Check)
@@ -56,7 +56,7 @@ func (c *Config) sections(r *conf.Report) {
 	}
 }
 
-// pods reports whether the segment of the pods can get a gateway.
+// pods adds an error unless the segment of the pods is there and can get a gateway.
 func (c *Config) pods(r *conf.Report, f *daemon.Config) {
 	i := slices.IndexFunc(c.Segments, func(s node.Segment) bool { return s.VNI == f.Pods })
 	if i < 0 {
