@@ -180,7 +180,7 @@ func (f family) check(backend string, e *End) *Refusal {
 	switch {
 	case !a.IsValid():
 		return refuse(BadPublicIP, "%s: the address of the node is required", name)
-	case !f.is(a) || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case !f.isHost(a):
 		return refuse(BadPublicIP, "%s: %v: must be the address of one host, of %d bits", name, a, f.bits)
 	case backend != "vxlan":
 		return nil

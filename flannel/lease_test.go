@@ -86,6 +86,8 @@ func TestRefusals(t *testing.T) {
 		{"", with("10.9.0.1", "0.0.0.0"), "public-ip: PublicIP: the address of the node is required"},
 		{"", with("10.9.0.1", "224.0.0.5"), "public-ip: PublicIP: 224.0.0.5: must be the address of one host, of 32 bits"},
 		{"", with("10.9.0.1", "255.255.255.255"), "public-ip: "},
+		{"", with("10.9.0.1", "127.0.0.1"), "public-ip: PublicIP: 127.0.0.1: must be the address of one host, of 32 bits"},
+		{"", with("10.9.0.1", "0.9.0.1"), "public-ip: "},
 		{"", with("10.9.0.1", "fd00::1"), "public-ip: PublicIP: fd00::1: must be an IPv4 address"},
 		{"", `{"PublicIPv6":null,"BackendType":"vxlan"}`, "public-ip: PublicIP: the address of the node is required"},
 		{"", `{"PublicIP":"10.9.0.1","BackendType":"vxlan"}`, "data: BackendData: VNI and VtepMAC are required"},
@@ -98,6 +100,7 @@ func TestRefusals(t *testing.T) {
 		{"10.230.33.0-24&fc00::-64", good, "public-ip: PublicIPv6: the address of the node is required"},
 		{"10.230.33.0-24&fc00::-64", with("null", `"ff02::1"`), "public-ip: PublicIPv6: ff02::1: must be the address of one host, of 128 bits"},
 		{"10.230.33.0-24&fc00::-64", with("null", `"::ffff:10.9.0.1"`), "public-ip: "},
+		{"10.230.33.0-24&fc00::-64", with("null", `"::1"`), "public-ip: "},
 		{"10.230.33.0-24&fc00::-64", with("null", `"fd00::1"`), "data: BackendV6Data: VNI and VtepMAC are required"},
 	} {
 		if c.key == "" {

@@ -80,7 +80,7 @@ func (c *PlaneConfig) Check() error {
 		ip   netip.Addr
 		f    family
 	}{{"PublicIP", c.PublicIP, ipv4}, {"PublicIPv6", c.PublicIPv6, ipv6}} {
-		if a.ip.IsValid() && (!a.f.is(a.ip) || a.ip.IsUnspecified() || a.ip.IsMulticast()) {
+		if a.ip.IsValid() && !a.f.isHost(a.ip) {
 			w.Want(a.name, a.ip, "the address of one host, of %d bits", a.f.bits)
 		}
 	}

@@ -522,6 +522,8 @@ func TestPlaneConfig(t *testing.T) {
 		"Store: it is needed":           func(c *PlaneConfig) { c.Store = nil },
 		"Shape: it is needed":           func(c *PlaneConfig) { c.Shape = nil },
 		"PublicIP: it is needed":        func(c *PlaneConfig) { c.PublicIP = netip.Addr{} },
+		"PublicIP: 255.255.255.255:":    func(c *PlaneConfig) { c.PublicIP = netip.MustParseAddr("255.255.255.255") },
+		"PublicIP: 127.0.0.1: must be":  func(c *PlaneConfig) { c.PublicIP = netip.MustParseAddr("127.0.0.1") },
 		"PublicIP: fd00::1: must be":    func(c *PlaneConfig) { c.PublicIP = netip.MustParseAddr("fd00::1") },
 		"PublicIPv6: ff02::1: must be":  func(c *PlaneConfig) { c.PublicIPv6 = netip.MustParseAddr("ff02::1") },
 		"MAC: ff:ff:ff:ff:ff:ff: must":  func(c *PlaneConfig) { c.MAC = frame.Broadcast },

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -102,6 +103,9 @@ var (
 
 	families = [...]family{ipv4, ipv6}
 )
+
+// isHost reports whether an address is that of one host, of the family.
+func (f family) isHost(a netip.Addr) bool { return f.is(a) && hostaddr.Neighbour(a) == nil }
 
 // is reports whether an address is of the family.
 func (f family) is(a netip.Addr) bool { return a.BitLen() == f.bits && !a.Is4In6() && a.Zone() == "" }

@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -83,8 +84,12 @@ func (c *Config) Check() error {
 		name string
 		ip   netip.Addr
 		ok   bool
-	}{{"IfaceCanReach", c.IfaceCanReach, true}, {"PublicIP", c.PublicIP, c.PublicIP.Is4()}, {"PublicIPv6", c.PublicIPv6, c.PublicIPv6.Is6() && !c.PublicIPv6.Is4In6()}} {
-		if x.ip.IsValid() && (!x.ok || x.ip.IsUnspecified() || x.ip.IsMulticast()) {
+	}{
+		{"IfaceCanReach", c.IfaceCanReach, hostaddr.Check(c.IfaceCanReach) == nil},
+		{"PublicIP", c.PublicIP, c.PublicIP.Is4() && hostaddr.Neighbour(c.PublicIP) == nil},
+		{"PublicIPv6", c.PublicIPv6, c.PublicIPv6.Is6() && hostaddr.Neighbour(c.PublicIPv6) == nil},
+	} {
+		if x.ip.IsValid() && !x.ok {
 			w.Want(x.name, x.ip, "the address of one host")
 		}
 	}

@@ -23,6 +23,7 @@ func TestConfigCheck(t *testing.T) {
 		"ifaceRegex: (: error parsing":             func(c *Config) { c.IfaceRegex = []string{"("} },
 		"ifaceCanReach: 224.0.0.1: must be":        func(c *Config) { c.IfaceCanReach = netip.MustParseAddr("224.0.0.1") },
 		"publicIP: fd00::1: must be":               func(c *Config) { c.PublicIP = netip.MustParseAddr("fd00::1") },
+		"publicIP: 127.0.0.1: must be":             func(c *Config) { c.PublicIP = netip.MustParseAddr("127.0.0.1") },
 		"publicIPv6: ::ffff:10.0.0.1: must be":     func(c *Config) { c.PublicIPv6 = netip.MustParseAddr("::ffff:10.0.0.1") },
 		"subnetLeaseRenewMargin: 24h0m0s: must be": func(c *Config) { c.RenewMargin = 24 * time.Hour },
 		"generation: 4: must be 1 to 3":            func(c *Config) { c.Generation = 4 },

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // names are those of annotations.
@@ -71,7 +72,7 @@ func address(n *corev1.Node, name string, is func(netip.Addr) bool, what string)
 		return netip.Addr{}, nil
 	}
 	a, err := netip.ParseAddr(s)
-	if err != nil || !is(a) || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {
+	if err != nil || !is(a) || hostaddr.Neighbour(a) != nil {
 		return netip.Addr{}, fmt.Errorf("node %s: annotation %s: %.100q: must be an %s address of one host", n.Name, name, s, what)
 	}
 	return a, nil
@@ -80,7 +81,7 @@ func address(n *corev1.Node, name string, is func(netip.Addr) bool, what string)
 // addresses reads a pair of them.
 func addresses(n *corev1.Node, name4, name6 string) (four, six netip.Addr, err error) {
 	if four, err = address(n, name4, netip.Addr.Is4, "IPv4"); err == nil {
-		six, err = address(n, name6, func(a netip.Addr) bool { return a.Is6() && !a.Is4In6() }, "IPv6")
+		six, err = address(n, name6, netip.Addr.Is6, "IPv6")
 	}
 	return four, six, err
 }
