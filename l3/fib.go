@@ -10,7 +10,7 @@ import (
 )
 
 // Lookup implements vswitch.FIB: the next hop of packets that Process routes to a host on Ethernet. There is none for packets to the
-// gateway itself and for those that it drops or answers, nor while the next hop's MAC is unknown. Counted are routed packets.
+// gateway itself and for those that it drops or answers, nor while the next hop's MAC is unknown. carried counts routed packets.
 func (i *Interface) Lookup(dst frame.MAC, t frame.Tuple) (hop frame.Hop, carried func(frame.Count), ok bool) {
 	if m := dst.Uint64(); m != i.mac && m != i.own || !i.routes(t) {
 		return hop, nil, false
@@ -88,14 +88,9 @@ func (g *Gateway) flowOf(t frame.Tuple) uint64 {
 
 // steady is pick without an effect. It returns nil if pick would have one.
 func (r *route) steady(flow uint64) *nextHop {
-	h := r.best(flow, false)
-	if h != nil && h.down.Load() != 0 {
-		if up := r.best(flow, true); up != nil {
-			if h.down.Load()&(silent|unresolved) == silent {
-				return nil
-			}
-			return up
-		}
+	h, ask := r.choose(flow)
+	if ask != nil {
+		return nil
 	}
 	return h
 }

@@ -17,16 +17,28 @@ func (r *route) pick(flow uint64) *nextHop {
 	if r.one != nil {
 		return r.one
 	}
-	h := r.best(flow, false)
-	if h != nil && h.down.Load() != 0 {
-		if up := r.best(flow, true); up != nil {
-			if h.down.Load()&(silent|unresolved) == silent { // found by a packet that had no other way
-				h.out.vrf.nextHops.mark(h, unresolved, 0) // so that it is asked
-			}
-			return up
-		}
+	h, ask := r.choose(flow)
+	if ask != nil {
+		ask.out.vrf.nextHops.mark(ask, unresolved, 0)
 	}
 	return h
+}
+
+// choose is pick for a route with paths, without an effect. ask is the flow's own next hop if it is passed over since its neighbour did
+// not answer a packet that had no other way, and nobody asks it again yet: pick marks it, so that housekeep does.
+func (r *route) choose(flow uint64) (h, ask *nextHop) {
+	h = r.best(flow, false)
+	if h == nil || h.down.Load() == 0 {
+		return h, nil
+	}
+	up := r.best(flow, true)
+	if up == nil {
+		return h, nil
+	}
+	if h.down.Load()&(silent|unresolved) == silent {
+		ask = h
+	}
+	return up, ask
 }
 
 // best returns the next hop with the highest score for a flow, of all or of those that are up.
