@@ -52,6 +52,7 @@ const (
 	ethLen    = 14
 	vlanLen   = 4
 	typeARP   = 0x0806
+	typeIPv4  = 0x0800
 	typeVLAN  = 0x8100
 	typeIPv6  = 0x86dd
 	typeQinQ  = 0x88a8

@@ -216,7 +216,7 @@ func pairFrame(p Pair) []byte {
 	b := make([]byte, ethLen+20)
 	copy(b, p.Dst[:])
 	copy(b[6:], p.Src[:])
-	binary.BigEndian.PutUint16(b[macsLen:], 0x0800)
+	binary.BigEndian.PutUint16(b[macsLen:], typeIPv4)
 	return b
 }
 
@@ -318,7 +318,7 @@ func headers(b []byte) (x uint64) {
 	var protocol byte
 	x = addresses(b)
 	switch t := binary.BigEndian.Uint16(b[macsLen:]); {
-	case t == 0x0800 && len(b) >= ipv4+4:
+	case t == typeIPv4 && len(b) >= ipv4+4:
 		protocol = b[ethLen+9]
 		b = b[ipv4:]
 	case t == typeIPv6 && len(b) >= ipv6+4:

@@ -85,7 +85,7 @@ func (w *worker) hintRouted(f *frame.Frame, e *circuit) {
 // addresses returns a hash of what packets between two addresses have in common. Other frames may have any.
 func addresses(b []byte) (x uint64) {
 	switch t := binary.BigEndian.Uint16(b[macsLen:]); {
-	case t == 0x0800 && len(b) >= ethLen+20:
+	case t == typeIPv4 && len(b) >= ethLen+20:
 		return binary.BigEndian.Uint64(b[ethLen+12:]) * hashPrime
 	case t == typeIPv6 && len(b) >= ethLen+40:
 		for i := ethLen + 8; i < ethLen+40; i += 8 {
