@@ -27,9 +27,9 @@ type entry struct {
 }
 
 var (
-	errFull = errors.New("full") // others have no larger share than the source of the pair
-	errLost = errors.New("data-path")
-	errMove = errors.New("moving") // the next hop has another MAC each time that it is asked for
+	errFull     = errors.New("full")      // others have no larger share than the source of the pair
+	errDatapath = errors.New("data-path") // the kernel has refused a program or an entry; the log says why
+	errMove     = errors.New("moving")    // the next hop has another MAC each time that it is asked for
 )
 
 // clock returns the time by the clock of slots.
@@ -103,7 +103,7 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	for _, d := range how.needs {
 		if err := o.devices.attach(d); err != nil {
 			o.cfg.Log.Warn("offload: attaching a program", "err", err)
-			return nil, errLost
+			return nil, errDatapath
 		}
 	}
 	if !o.room(p.From) {
@@ -126,7 +126,7 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 		o.dp.Slot(slot).Kill()
 		o.free = append(o.free, slot)
 		o.cfg.Log.Warn("offload: putting a flow", "err", err)
-		return nil, errLost
+		return nil, errDatapath
 	}
 	now := clock()
 	e := &entry{flow: f, plan: how, slot: slot, put: now, used: now}
@@ -214,7 +214,7 @@ func (o *Offload) bury() error {
 		return nil
 	}
 	if err := datapath.Grace(); err != nil {
-		return errLost
+		return errDatapath
 	}
 	o.dying = slices.DeleteFunc(o.dying, func(e *entry) bool {
 		o.count(e)

@@ -32,7 +32,7 @@ type Offload struct {
 	key mix.Key // of epochs
 
 	hints chan vswitch.Pair
-	lost  atomic.Uint64
+	lost  atomic.Uint64                  // hints
 	wake  chan struct{}                  // something is void
 	held  [datapath.Epochs]atomic.Uint32 // entries that depend on an epoch
 	done  chan struct{}
@@ -221,7 +221,7 @@ func (o *Offload) run() {
 			wake, changed, again = o.wake, o.routes.changed, nil
 		case <-changed:
 			begun := time.Now()
-			o.follows()
+			o.rerouted()
 			changed = nil
 			rest(begun)
 		case <-tick.C:
@@ -233,8 +233,8 @@ func (o *Offload) run() {
 	}
 }
 
-// follows follows a change of routes, addresses or devices.
-func (o *Offload) follows() {
+// rerouted voids all decisions after a change of routes, addresses or devices, if one may depend on it.
+func (o *Offload) rerouted() {
 	x := o.routes.take()
 	if o.routes.differ() || x.changed {
 		o.dp.Bump(datapath.Global)

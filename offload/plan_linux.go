@@ -41,7 +41,7 @@ var (
 	errChecksum  = errors.New("checksum")  // the outer UDP checksum is to be computed
 	errRoute     = errors.New("route")     // there is none, or none over an Ethernet device
 	errTransit   = errors.New("transit")   // from tunnel to tunnel
-	errPolicy    = errors.New("peers")     // the VTEP does not accept frames of the peer
+	errPeers     = errors.New("peers")     // the VTEP does not accept frames of the peer
 )
 
 // inside returns what the decorators are around that look at frames only.
@@ -147,7 +147,7 @@ func (o *Offload) place(x any) (place, error) {
 
 // path asks the VTEP how frames travel to and from a peer, and its underlay how it sends.
 func (o *Offload) path(v *vtep.VTEP, peer uint16, tag uint32) (p vtep.Path, s underlay.Sending, err error) {
-	o.follow(v)
+	o.watch(v)
 	if p, err = v.Path(peer, tag); err != nil {
 		return p, s, err
 	}
@@ -177,7 +177,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 		return err
 	}
 	if !p.Heard {
-		return errPolicy
+		return errPeers
 	}
 	dev, err := o.device(p, s, how)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// follow has a VTEP say when a Path has changed.
-func (o *Offload) follow(v *vtep.VTEP) {
+// watch has a VTEP say when a Path has changed.
+func (o *Offload) watch(v *vtep.VTEP) {
 	if o.vteps[v] == nil {
 		o.vteps[v] = v.Watch(func() { o.Changed(0, frame.MAC{}) })
 	}
