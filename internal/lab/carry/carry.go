@@ -8,14 +8,18 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// datapath is the environment variable that says how tests run: "kernel", with flows carried; "all", with none left out; "needless",
-// those that are left out, each of which must fail or carry nothing.
+// datapath is the environment variable that says how the tests of a package run:
+//
+//	""        as they are, all of them
+//	kernel    those of its list with flows carried, but those that are left out
+//	all       all of them with flows carried
+//	needless  those that are left out, with flows carried: each must fail or carry nothing
 const datapath = "DATAPATH"
 
 // Kernel reports whether the tests run with flows carried in the kernel.
 func Kernel() bool { return os.Getenv(datapath) != "" }
 
-// A carrier is an offload.Offload.
+// A carrier carries the flows of a switch: in testdata/open.txt, an offload.Offload.
 type carrier interface {
 	Carried() (uint64, error)
 	Close() error
@@ -29,9 +33,9 @@ func Count(t testing.TB, frames int) {
 	carried.Add(int64(frames))
 }
 
-// On has the flows of a switch carried, in the network namespace of the calling thread, if the tests run so: until the test ends,
-// but no longer than what is cleaned up by an earlier t.Cleanup. frames has the counters of the switch made up to date, and
-// returns how many frames were carried, 0 if the tests do not run so.
+// On has the flows of a switch carried, in the network namespace of the calling thread, if the tests run so. It ends with the test,
+// before what was given to t.Cleanup earlier. frames brings the counters of the switch up to date and returns how many frames were
+// carried, 0 if the tests do not run so.
 func On(t testing.TB, sw *vswitch.Switch) (frames func() int) {
 	t.Helper()
 	if !Kernel() {

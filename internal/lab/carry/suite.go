@@ -14,7 +14,7 @@ import (
 // least is how many frames a suite has to have carried.
 const least = 100
 
-// A Suite runs the tests of a package, if flows are carried those of its list. It is for goleak.VerifyTestMain.
+// A Suite runs the tests of a package as the environment variable DATAPATH says. It is for goleak.VerifyTestMain.
 type Suite struct{ *testing.M }
 
 // Run runs the tests and returns the exit code of the program.
@@ -23,6 +23,7 @@ func (s Suite) Run() int {
 	switch how {
 	case "":
 		return s.M.Run()
+	case "all":
 	case "needless":
 		return needless(here().left)
 	case "kernel":
@@ -32,6 +33,9 @@ func (s Suite) Run() int {
 		}
 		set("test.run", here().run)
 		set("test.skip", skip)
+	default:
+		fmt.Printf("carry: %s=%s: must be kernel, all or needless\n", datapath, how)
+		return 2
 	}
 	code := s.M.Run()
 	n := carried.Load()
@@ -43,6 +47,7 @@ func (s Suite) Run() int {
 	return code
 }
 
+// total is the last line of a run, which needless reads.
 const total = "carry: %d frames were carried in all"
 
 // here returns the list of the package whose tests these are: they run in its folder.

@@ -1,12 +1,12 @@
 package carry
 
-// A list is the tests of a package that run with flows carried: those in which some are.
+// A list says which tests of a package run with flows carried.
 type list struct {
-	run  []string
-	left []leftOut // of these
+	run  []string  // those in which frames are carried
+	left []leftOut // those of run that do not run
 }
 
-// A leftOut is tests that do not run, by name or name/subtest; a subtest may be a regular expression.
+// A leftOut is a test that does not run, by name or name/subtest; a subtest may be a regular expression.
 type leftOut struct{ test, why string }
 
 // Reasons of several.

@@ -12,6 +12,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
+// A wrong word in the environment does not run all tests without flows, and pass.
+func TestDatapath(t *testing.T) {
+	t.Setenv(datapath, "kernal")
+	if code := (Suite{}).Run(); code != 2 {
+		t.Errorf("exit status %d", code)
+	}
+}
+
 // All tests that are named exist, once, and there is a reason for what is left out of them.
 func TestNames(t *testing.T) {
 	for pkg, l := range tests {
