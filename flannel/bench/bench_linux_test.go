@@ -111,7 +111,7 @@ func (b *bench) start(t *testing.T, n int) {
 	b.turns(func(round int, c contender) {
 		slab := kilobytes(t, "/proc/meminfo", "Slab")
 		m := l.start(c)
-		m.programmed(n)
+		m.started(n)
 		took := time.Since(m.begun)
 		b.add(name, "s", "ratio at most 0.10", median, c.name, took.Seconds())
 		t.Logf("round %d, %s: %v", round+1, c.name, took.Round(time.Millisecond))
@@ -217,7 +217,7 @@ func (b *bench) flow(t *testing.T) {
 				if failed != nil || leases < 50 {
 					t.Errorf("%d leases, %v", leases, failed)
 				}
-				from.programmed(leases)
+				from.programmed(leases + 1) // and that of to
 				l.remove(firstMany)
 			}
 			if round%2 == 1 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,18 +164,37 @@ func (m *member) stop() {
 	m.l.remove(1)
 }
 
-// programmed waits until n leases are in its tables.
-func (m *member) programmed(n int) {
+// started waits until the n leases that were there before it are in its tables.
+func (m *member) started(n int) {
 	m.l.t.Helper()
 	if m.device == pod {
 		m.Want("ready subnet=")
 		return
 	}
-	for end := time.Now().Add(soon); m.routes() < m.before+n; time.Sleep(5 * time.Millisecond) {
+	m.programmed(n)
+}
+
+// programmed waits until n leases are in its tables. An l3 must have its pod.
+func (m *member) programmed(n int) {
+	m.l.t.Helper()
+	has := func() int { return m.routes() - m.before }
+	if m.device == pod {
+		has = m.leases
+	}
+	for end := time.Now().Add(soon); has() < n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			m.l.t.Fatalf("%s: %d routes, want %d more\n%s", m.name, m.routes(), n, m.Output())
+			m.l.t.Fatalf("%s: %d leases in the tables, want %d\n%s", m.name, has(), n, m.Output())
 		}
 	}
+}
+
+// leases asks an l3 how many leases of others it has, and returns what it said last.
+func (m *member) leases() (n int) {
+	m.Signal(syscall.SIGUSR1)
+	for line := range strings.Lines(m.Output()) {
+		fmt.Sscanf(line, "leases %d", &n)
+	}
+	return n
 }
 
 // routes returns how many IPv4 routes the host has. To list them would take the time of those who set them.

@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// l3 is a node whose switch routes, with one pod on the TAP pod0. It says when it has all leases, and when it has the pod.
+// l3 is a node whose switch routes, with one pod on the TAP pod0. It prints when it has all leases that are there, when it has the pod,
+// and at each SIGUSR1 how many leases of others it has.
 func l3(ctx context.Context, url string, ip netip.Addr) error {
 	store, err := etcd.New(&etcd.Config{Endpoints: []string{url}})
 	if err != nil {
@@ -65,8 +66,17 @@ func l3(ctx context.Context, url string, ip netip.Addr) error {
 	if err := m.pods.Add(tap, nil); err != nil {
 		return err
 	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1)
 	fmt.Println("pod is there")
-	return <-ended
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-asked:
+			fmt.Printf("leases %d\n", m.Status().Leases)
+		}
+	}
 }
 
 // routedNode is a node of package routed.
