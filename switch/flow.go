@@ -154,7 +154,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	v, e := from.egress(&x, &frame.At{Tick: s.Tick()})
 	dst, src := frame.MAC(x.Bytes()), frame.MAC(x.Bytes()[6:])
 	switch {
-	case e == nil || e.port == c.port && from == c:
+	case e == nil:
 		return f, ErrDropped
 	case !s.passes(e.slots.Egress, &f, src, dst):
 		return f, ErrStage
