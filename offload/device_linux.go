@@ -48,7 +48,7 @@ func (d *devices) attach(n need) error {
 		} else {
 			err = keep(d.dp.AttachPort(n.index, n.dir))
 		}
-		if err == nil && link.Attrs().MasterIndex != 0 {
+		if err == nil && link.Attrs().MasterIndex != 0 && !d.lit(n.index) {
 			err = keep(d.dp.Beacon(n.index))
 		}
 		return err
@@ -61,6 +61,16 @@ func (d *devices) attach(n need) error {
 	}
 	d.with[n] = a
 	return nil
+}
+
+// lit reports whether a device has a beacon of its own, with another of its programs: they go together.
+func (d *devices) lit(index int) bool {
+	for n, a := range d.with {
+		if n.index == index && len(a) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // tidy detaches what is on devices that have left the network namespace. Another device may have the number by now.

@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -93,6 +94,20 @@ func TestMaster(t *testing.T) {
 		check.Equal(t, "beacons bound to tap1", sockets("127.0.0.2%tap1"), 0)
 		check.OK(t, r.o.Close())
 		check.Equal(t, "sockets left", sockets("127.0.0.1")+sockets("127.0.0.2%tap0"), 0)
+	})
+}
+
+// TestMasterOfTwo: a device with a master may be a port and that of an underlay: the two programs have one beacon.
+func TestMasterOfTwo(t *testing.T) {
+	h := rigHost(t)
+	r := newRig(t, h)
+	h.Bridge("br0", "tap0")
+	h.Do(func() {
+		for _, n := range []need{{index: int(r.index[0]), dir: datapath.Out}, {index: int(r.index[0]), underlay: true}} {
+			check.OK(t, r.o.devices.attach(n))
+		}
+		check.Equal(t, "programs", len(r.o.devices.with), 2)
+		check.OK(t, r.o.Close())
 	})
 }
 
