@@ -31,7 +31,7 @@ type Config struct {
 
 	SubnetFile    string        `json:"subnetFile,omitzero"`               // file that CNI plugins read, written once pods can be made; default "/run/flannel/subnet.env"
 	RenewMargin   time.Duration `json:"subnetLeaseRenewMargin,omitzero"`   // how long before its end the lease is renewed, up to 23h59m; default "1h0m0s"
-	IPMasq        bool          `json:"ipMasq,omitzero"`                   // masquerade what leaves the network through the host, in the nft table "inet vxflanneld"
+	IPMasq        bool          `json:"ipMasq,omitzero"`                   // masquerade what leaves the network through the host, in the nft table "inet vxflanneld"; requires the program nft
 	NoFullyRandom bool          `json:"ipMasqFullyRandomDisable,omitzero"` // keep source ports where masquerading can
 
 	Generation int `json:"generation,omitzero"` // of vxlan: 3 knows all leases at once, 2 asks for neighbours, 1 also for MACs; default 3

@@ -38,7 +38,7 @@ var advice = [frame.NumReasons]string{
 	frame.TTL:               "Traceroute, or a routing loop: `vxsctl route` at both ends.",
 	frame.NoRoute:           "`vxsctl route` lacks the destination, or nothing listens at the address of the gateway. Add a route, or look into `vxsctl waiting`.",
 	frame.Unresolved:        "`vxsctl neigh` does not have the next hop: it is down, in another segment, or does not answer ARP or ND. Ping it from its own segment.",
-	frame.Martian: "A host sends from 0.0.0.0, loopback, multicast or the gateway's own address through the gateway, or a packet of IP-in-IP would enter the tunnel that carries it: " +
+	frame.Martian: "A host sends from or to 0.0.0.0, loopback, link-local, or from multicast or the gateway's own address through the gateway, or a packet of IP-in-IP would enter the tunnel that carries it: " +
 		"route the peers' addresses outside the tunnel.",
 	frame.BadChecksum: "The sender, or a network card that offloads, makes wrong checksums. Switch them off to see: `ethtool -K eth0 tx off rx off`. Over IPv6, a zero UDP checksum needs `udp6ZeroChecksumRx`.",
 	frame.BadHeader:   "Look at the frame in a capture: lengths, version and options. SCTP through offloads: see `noOffload`.",
