@@ -24,6 +24,7 @@ var notRun = []struct{ page, begins, why string }{
 	{"docs/upgrade.md", "./vxswitchd -check -config /etc", "it needs systemd as the first process; TestService of cmd/vxswitchd looks at the unit"},
 	{"cmd/vxswitchd/README.md", "./vxsctl capture", "it has no end; TestCaptureLikeTcpdump and TestCapturePipe of vxswitchd do it"},
 	{"cmd/vxswitch-cni/README.md", "## Install", "it needs a container runtime; TestReadme of vxswitch-cni reads the network, TestPods runs one"},
+	{"cmd/vxswitch-cni/README.md", "## In a flannel network", "it needs the plugin flannel; TestFlannel of vxswitchd makes a pod with this delegate"},
 	{"metrics/README.md", "metric_relabel_configs:", "Prometheus's own configuration"},
 	{"metrics/README.md", "- alert:", "Prometheus's own configuration"},
 	{"docs/install.md", "sha256sum", "TestInstall of release runs it, on a bare Debian"},
