@@ -173,4 +173,9 @@ func TestAuth(t *testing.T) {
 		}
 		x.Close()
 	}
+	c = etcd.Config{Endpoints: []string{"http://127.0.0.1:1"}, Username: "node", Password: "pod", Timeout: time.Second}
+	want := "etcd: connect: no answer from http://127.0.0.1:1: context deadline exceeded: "
+	if _, err := etcd.New(&c); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "connection refused") {
+		t.Errorf("%v, want %s", err, want)
+	}
 }

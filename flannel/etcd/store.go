@@ -72,7 +72,7 @@ func New(cfg *Config) (*Store, error) {
 			grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window), grpc.WithChainUnaryInterceptor(s.hear)},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("etcd: %s: %w", strings.Join(c.Endpoints, ", "), err)
+		return nil, s.wrap("connect", err)
 	}
 	return s, nil
 }
