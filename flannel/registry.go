@@ -37,8 +37,8 @@ func (s *Registry) Network(ctx context.Context) (*Network, error) {
 // Acquire implements [Store]. In this order, the node gets
 //
 //	a lease with its PublicIP, changed in place; first that of Previous, then by key
-//	Previous, if no lease overlaps it
-//	one of the first hundred free subnets, by chance
+//	of each family, its part of Previous, or of a lease that does not suit the network, if no lease overlaps it
+//	or else one of the first hundred free subnets, by chance
 //
 // Leases with its PublicIP that do not suit the network are removed, but reservations. The PublicIP is the IPv6 one only
 // for a network without IPv4.
@@ -78,11 +78,12 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 			return nil, err
 		}
 	}
-	subnet := r.Previous
-	if !subnet.IsValid() || !n.Suits(subnet) || overlaps(taken, subnet) {
-		if subnet, err = s.choose(n, taken); err != nil {
-			return nil, err
-		}
+	for _, m := range mine {
+		r.Previous.IPv4, r.Previous.IPv6 = cmp.Or(r.Previous.IPv4, m.Subnet.IPv4), cmp.Or(r.Previous.IPv6, m.Subnet.IPv6)
+	}
+	subnet, err := s.choose(n, r.Previous, taken)
+	if err != nil {
+		return nil, err
 	}
 	begun := time.Now()
 	rec, err := s.KV.Create(ctx, subnet.Key(), r.Attrs.Value())
@@ -164,11 +165,14 @@ func overlaps(taken []netip.Prefix, s Subnet) bool {
 	return slices.ContainsFunc(s.prefixes(), func(p netip.Prefix) bool { return slices.ContainsFunc(taken, p.Overlaps) })
 }
 
-// choose returns a free subnet.
-func (s *Registry) choose(n *Network, taken []netip.Prefix) (Subnet, error) {
-	pick := func(r *Range) (netip.Prefix, bool) {
+// choose returns a free subnet: of each family the previous one, if it suits.
+func (s *Registry) choose(n *Network, previous Subnet, taken []netip.Prefix) (Subnet, error) {
+	pick := func(r *Range, p netip.Prefix) (netip.Prefix, bool) {
 		if !r.IsValid() {
 			return netip.Prefix{}, true
+		}
+		if p.IsValid() && r.Suits(p) && !slices.ContainsFunc(taken, p.Overlaps) {
+			return p, true
 		}
 		var free []netip.Prefix
 		for p := range r.Free(taken) {
@@ -185,8 +189,8 @@ func (s *Registry) choose(n *Network, taken []netip.Prefix) (Subnet, error) {
 		}
 		return free[f(len(free))], true
 	}
-	four, ok4 := pick(&n.IPv4)
-	six, ok6 := pick(&n.IPv6)
+	four, ok4 := pick(&n.IPv4, previous.IPv4)
+	six, ok6 := pick(&n.IPv6, previous.IPv6)
 	if !ok4 || !ok6 {
 		return Subnet{}, fmt.Errorf("flannel: network %v: %w", n, ErrFull)
 	}

@@ -215,6 +215,25 @@ func changedNetwork(t tester) {
 	if got := t.keys(); len(got) != 1 {
 		t.Errorf("leases %v", got)
 	}
+
+	// One that gets another family keeps the subnet of the first, which pods have addresses in.
+	dual := t.read(`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fd00:3::/48", "Backend": {"Type": "vxlan"}}`)
+	n = t.read(`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
+	for i, previous := range []bool{true, false} {
+		r := request(fmt.Sprintf("1.2.4.%d", i+1))
+		r.IPv6.PublicIP, r.IPv6.VNI = netip.MustParseAddr("2001:db8::4"), 1
+		own := t.acquire(t.store(), n, r)
+		if previous {
+			r.Previous = own.Subnet
+		}
+		both := t.acquire(t.store(), dual, r)
+		if both.Subnet.IPv4 != own.Subnet.IPv4 || !both.Subnet.IPv6.IsValid() {
+			t.Errorf("got %v, was %v", both.Subnet, own.Subnet)
+		}
+		if again := t.acquire(t.store(), n, r); again.Subnet != own.Subnet {
+			t.Errorf("got %v, was %v", again.Subnet, own.Subnet)
+		}
+	}
 }
 
 func full(t tester) {
