@@ -125,6 +125,27 @@ func TestRestartUDP(t *testing.T) {
 	reach(t, b.Pod.Host, pod.IPv4.String())
 }
 
+// Routes that a former process has left on the link, since it sent without the tunnel, give way to those through it.
+func TestRestartWithoutDirect(t *testing.T) {
+	l := flanneldlab.New(t, `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {"Type": "vxlan", "DirectRouting": true}}`)
+	b := l.Theirs(2)
+	p := start(t, l, 11)
+	_, subnet := p.read(t)
+	pod := l.Pod(p.host, 11, subnet.IPv4)
+	reach(t, pod.Host, b.Pod.IPv4.String())
+	way := func() string { return p.host.Run("ip", "route", "show", "exact", b.Subnets(t)[0].String()) }
+	if got := way(); !strings.Contains(got, "dev eth0") {
+		t.Errorf("with DirectRouting %s", got)
+	}
+	p.Kill()
+	l.Etcd.Ctl(t, "put", flanneldlab.Prefix+"/config", `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {"Type": "vxlan"}}`)
+	p.start(t)
+	if got := way(); !strings.Contains(got, "dev flannel.1") || strings.Contains(got, "eth0") {
+		t.Errorf("without DirectRouting %s", got)
+	}
+	reach(t, pod.Host, b.Pod.IPv4.String())
+}
+
 // A device that a former lease has left loses its address and routes; one of a lease that is lost is deleted.
 func TestLeftByAnotherLease(t *testing.T) {
 	l := flanneldlab.New(t, vxlanJSON)

@@ -68,6 +68,7 @@ type Shape struct {
 	network *flannel.Network
 	tap     *hostnet.Host // nil with host-gw
 	link    *hostnet.Host // nil without routes of its own
+	former  *hostnet.Host // the link, while it may have routes of a former process that sent without a tunnel
 	whole   []hostnet.Route
 	misses  *vswitch.Events
 	said    map[string]bool // by check
@@ -113,6 +114,8 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		if s.link, err = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace, Repaired: s.repaired}); err != nil {
 			return m, err
 		}
+	} else if c.Link != "" {
+		s.former, _ = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace})
 	}
 	if b.Type == "host-gw" {
 		return m, nil
@@ -273,9 +276,19 @@ func (s *Shape) Routes(u flannel.RouteUpdate) error {
 	if s.tap != nil && len(first) > 0 {
 		s.tap.UpdateRoutes(nil, first)
 	}
-	err := errors.Join(change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
+	err := s.forget(u.Snapshot)
+	err = errors.Join(err, change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
 	if u.Snapshot {
 		s.check()
+	}
+	return err
+}
+
+// forget removes the routes that a former process has left on the link, when others follow.
+func (s *Shape) forget(snapshot bool) (err error) {
+	if s.former != nil && snapshot {
+		err = errors.Join(s.former.SetRoutes(), s.former.Close())
+		s.former = nil
 	}
 	return err
 }
@@ -355,7 +368,10 @@ func (s *Shape) Close(lost bool) (err error) {
 			err = errors.Join(err, h.Close())
 		}
 	}
-	s.tap, s.link = nil, nil
+	if s.former != nil {
+		s.former.Leave()
+	}
+	s.tap, s.link, s.former = nil, nil, nil
 	if s.misses != nil {
 		s.misses.Close()
 		s.misses = nil
