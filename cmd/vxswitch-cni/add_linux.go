@@ -48,8 +48,8 @@ func add(ctx context.Context, a *skel.CmdArgs) (_ *current.Result, err error) {
 		}
 	}()
 	d, node := c.device(a), c.daemon()
-	if err := inside(a.Netns, func() error { return nil }); err != nil {
-		return nil, err
+	if err := inside(a.Netns, d.absent); err != nil {
+		return nil, err // before IPAM is asked: to undo that would free the address of an attachment that is there
 	}
 	s, err := node.segment(ctx, c)
 	if err != nil {

@@ -71,12 +71,21 @@ func TestFaults(t *testing.T) {
 
 	// The pool is used up.
 	l := a.network(full)
-	a.add(l, at(n.Host("one"), "eth0"))
+	one := at(n.Host("one"), "eth0")
+	a.add(l, one)
 	two := n.Host("two")
 	_, err := a.tryAdd(l, at(two, "eth0"))
 	wantCode(t, err, types.ErrInternal, "no IP addresses available")
 	if got := two.IP("-o", "link"); strings.Contains(got, "eth0") {
 		t.Error(got)
+	}
+
+	// A second ADD takes nothing from the first one, whose address is not free.
+	before := a.left()
+	_, err = a.tryAdd(l, one)
+	wantCode(t, err, types.ErrInvalidEnvironmentVariables, "the container has an interface with this name")
+	if got := a.left(); !slices.Equal(got, before) {
+		t.Errorf("after a second ADD %q, before %q", got, before)
 	}
 }
 

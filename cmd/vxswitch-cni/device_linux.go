@@ -59,9 +59,17 @@ func (d *device) make() error {
 	return nil
 }
 
-func (d *device) makeIn(home *os.File) error {
+// absent returns an error if the container has an interface with the name already.
+func (d *device) absent() error {
 	if _, err := netlink.LinkByName(d.ifname); err == nil {
 		return types.NewError(types.ErrInvalidEnvironmentVariables, fmt.Sprintf("CNI_IFNAME: %q: the container has an interface with this name", d.ifname), "")
+	}
+	return nil
+}
+
+func (d *device) makeIn(home *os.File) error {
+	if err := d.absent(); err != nil {
+		return err
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = d.ifname, d.mtu, d.mac
