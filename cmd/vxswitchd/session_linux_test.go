@@ -35,6 +35,11 @@ func TestSession(t *testing.T) {
 	a.run()
 	a.SetMAC("tap0", "02:00:00:00:00:01")
 	a.Addr("tap0", "192.168.7.1/24")
+	for h, dev := range map[*netns.Host]string{a.Host: "tap0", b: "vx0"} { // or they speak up on a slow machine, and are learned again
+		h.Sysctl("net.ipv4.neigh."+dev+".base_reachable_time_ms", "3600000")
+		h.Sysctl("net.ipv4.neigh."+dev+".delay_first_probe_time", "3600")
+		h.Sysctl("net.ipv6.conf."+dev+".router_solicitations", "0")
+	}
 
 	env := []string{"PATH=" + a.bin + ":" + os.Getenv("PATH"), "VXSCTL_SOCKET=" + a.socket, "HOME=" + filepath.Dir(a.file)}
 	var out strings.Builder
