@@ -8,12 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/cni"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -147,31 +147,10 @@ func reach(a, b *flannelNode) {
 	}
 }
 
-// cniPlugins are built when they are first needed, and kept in the user's cache: the plugin flannel, as flannel/daemon tests it.
-var cniPlugins = sync.OnceValues(func() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "vxswitch", "cni-flannel")
-	for name, pkg := range map[string]string{"flannel": "meta/flannel@v0.9.1", "host-local": "ipam/host-local@v0.9.1"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			continue
-		}
-		c := exec.Command("go", "install", "github.com/containernetworking/plugins/plugins/"+pkg)
-		c.Dir = os.TempDir()
-		c.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-trimpath", "GOWORK=off")
-		if out, err := c.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%v: %w\n%s", c, err, out)
-		}
-	}
-	return dir, nil
-})
-
 // cni has the CNI plugin flannel, with vxswitch-cni as its delegate, make a pod on node a, which reaches that of b, and take it away.
 func (l *flannelLab) cni(a, b *flannelNode) {
 	l.t.Helper()
-	bin, err := cniPlugins()
+	bin, err := cni.Plugins("meta/flannel", "ipam/host-local")
 	must(l.t, err)
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", a.bin, "../vxswitch-cni").CombinedOutput(); err != nil {
 		l.t.Fatalf("go build: %v\n%s", err, out)

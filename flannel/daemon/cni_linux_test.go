@@ -5,43 +5,18 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/cni"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
-
-// cniPlugins are built when they are first needed, and kept in the user's cache. Version 0.9.1 is the last of these with
-// the plugin flannel; the later flannel-io/cni-plugin is not at every module proxy. It reads the same file.
-var cniPlugins = sync.OnceValues(func() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "vxswitch", "cni-flannel")
-	for _, p := range []string{"meta/flannel@v0.9.1", "main/bridge@v0.9.1", "ipam/host-local@v0.9.1"} {
-		name, _, _ := strings.Cut(filepath.Base(p), "@")
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			continue
-		}
-		c := exec.Command("go", "install", "github.com/containernetworking/plugins/plugins/"+p)
-		c.Dir = os.TempDir()
-		c.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-trimpath", "GOWORK=off")
-		if out, err := c.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%v: %w\n%s", c, err, out)
-		}
-	}
-	return dir, nil
-})
 
 // The CNI plugins flannel and bridge work unchanged with the file that the program writes: a pod that they make reaches one of a
 // flanneld node, and is reached. They take it away again.
 func TestCNI(t *testing.T) {
-	bin, err := cniPlugins()
+	bin, err := cni.Plugins("meta/flannel", "main/bridge", "ipam/host-local")
 	netns.Require(t, err)
 	l := flanneldlab.New(t, vxlanJSON)
 	b := l.Theirs(2)
