@@ -261,23 +261,7 @@ func decodes(t *testing.T, ps []netns.Packet, outer gopacket.LayerType) {
 func (l *ipipLab) tcp(t *testing.T, local, remote string) {
 	t.Helper()
 	const size = 4 << 20
-	in := netns.Open(t, l.a, func() (net.Listener, error) { return net.Listen("tcp", local+":9000") })
-	got := make(chan int64, 1)
-	go func() {
-		c, err := in.Accept()
-		if err != nil {
-			got <- -1
-			return
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(netns.Timeout))
-		n, _ := io.Copy(io.Discard, c)
-		got <- n
-	}()
-	l.g.Run(fmt.Sprintf("dd if=/dev/zero bs=64k count=%d 2>/dev/null | nc %s 9000", size>>16, local))
-	if n := <-got; n != size {
-		t.Errorf("TCP from the guest: %d bytes of %d", n, size)
-	}
+	l.g.SendTCP(l.a, local, size)
 	l.g.Run("nc -l -p 9001 >/tmp/got 2>/dev/null </dev/null &" + listening(9001))
 	c := netns.Open(t, l.a, func() (net.Conn, error) { return net.DialTimeout("tcp", remote+":9001", netns.Timeout) })
 	c.SetDeadline(time.Now().Add(netns.Timeout))

@@ -2,7 +2,6 @@ package routed_test
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -82,25 +81,7 @@ func TestFlanneldIPIP(t *testing.T) {
 func stream(t *testing.T, g *qemu.Guest, pod *flanneldlab.Pod, there netip.Addr) {
 	t.Helper()
 	const size = 1 << 20
-	in := netns.Open(t, pod.Host, func() (net.Listener, error) {
-		return net.Listen("tcp", netip.AddrPortFrom(pod.IPv4, 9000).String())
-	})
-	got := make(chan int64, 1)
-	go func() {
-		c, err := in.Accept()
-		if err != nil {
-			got <- -1
-			return
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(netns.Timeout))
-		n, _ := io.Copy(io.Discard, c)
-		got <- n
-	}()
-	g.Run(fmt.Sprintf("dd if=/dev/zero bs=64k count=%d 2>/dev/null | nc %v 9000", size>>16, pod.IPv4))
-	if n := <-got; n != size {
-		t.Errorf("TCP to %v: %d bytes of %d", pod.IPv4, n, size)
-	}
+	g.SendTCP(pod.Host, pod.IPv4.String(), size)
 
 	g.Run("nc -l -p 9001 >/tmp/got 2>/dev/null &")
 	var out net.Conn

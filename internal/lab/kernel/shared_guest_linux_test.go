@@ -1,12 +1,8 @@
 package kernel
 
 import (
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
@@ -85,7 +81,7 @@ func TestOneAddressOfGuest(t *testing.T) {
 			ping = "ping6"
 		}
 		g.Run(ping + " -c 2 " + local)
-		fromGuest(t, g, pod, local)
+		g.SendTCP(pod, local, 1<<20)
 	}
 	g.Run("ping -c 1 -s 3000 10.0.0.1; ping6 -c 1 -s 3000 fd00::1")
 	seen := wire.Stop()
@@ -95,28 +91,5 @@ func TestOneAddressOfGuest(t *testing.T) {
 		if got := len(netns.Fields(t, seen, filter, "frame.number")); got < least {
 			t.Errorf("%s: %d packets, want %d", filter, got, least)
 		}
-	}
-}
-
-// fromGuest sends a TCP stream from a guest to a host.
-func fromGuest(t *testing.T, g *qemu.Guest, h *netns.Host, local string) {
-	t.Helper()
-	const size = 1 << 20
-	in := netns.Open(t, h, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(local, "9000")) })
-	got := make(chan int64, 1)
-	go func() {
-		c, err := in.Accept()
-		if err != nil {
-			got <- -1
-			return
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(netns.Timeout))
-		n, _ := io.Copy(io.Discard, c)
-		got <- n
-	}()
-	g.Run(fmt.Sprintf("dd if=/dev/zero bs=64k count=%d 2>/dev/null | nc %s 9000", size>>16, local))
-	if n := <-got; n != size {
-		t.Errorf("TCP to %s: %d bytes of %d", local, n, size)
 	}
 }
