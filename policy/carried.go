@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"slices"
-	"sync"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -24,7 +21,7 @@ func (s *Stage) Judge(src, dst frame.MAC, t frame.Tuple) (carried func(frame.Cou
 }
 
 // Watch implements vswitch.Judge.
-func (s *Stage) Watch(f func()) (stop func()) { return s.p.watchers.add(f) }
+func (s *Stage) Watch(f func()) (stop func()) { return s.p.watchers.Add(func(struct{}) { f() }) }
 
 // carried counts packets that passed by. Another rule may have got the counter since.
 func (p *Policy) carried(name string, number uint16, n frame.Count) {
@@ -44,7 +41,7 @@ func (g *Guard) Judge(src, dst frame.MAC, t frame.Tuple) (carried func(frame.Cou
 }
 
 // Watch implements vswitch.Judge.
-func (g *Guard) Watch(f func()) (stop func()) { return g.watchers.add(f) }
+func (g *Guard) Watch(f func()) (stop func()) { return g.watchers.Add(func(struct{}) { f() }) }
 
 // tuple makes k the packet of a tuple, as far as rules without flows and guards look at it. It returns false if parse would.
 func (k *packet) tuple(src, dst frame.MAC, t frame.Tuple) bool {
@@ -63,29 +60,4 @@ func (k *packet) tuple(src, dst frame.MAC, t frame.Tuple) bool {
 		return !k.src.is4() && !k.dst.is4()
 	}
 	return false
-}
-
-// watchers are functions that are called after each change.
-type watchers struct {
-	mu   sync.Mutex
-	list []*func()
-}
-
-func (w *watchers) add(f func()) (remove func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, &f)
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.list = slices.DeleteFunc(w.list, func(g *func()) bool { return g == &f })
-	}
-}
-
-func (w *watchers) changed() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, f := range w.list {
-		(*f)()
-	}
 }

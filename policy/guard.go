@@ -9,6 +9,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -31,7 +32,7 @@ type GuardConfig struct {
 // policy in the port's slot Ingress. Make one with NewGuard.
 type Guard struct {
 	identity atomic.Pointer[identity]
-	watchers watchers
+	watchers follow.List[struct{}]
 	drops    [numCauses]atomic.Uint64
 }
 
@@ -88,7 +89,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 		own.addrs.Insert(x)
 	}
 	g.identity.Store(own)
-	g.watchers.changed()
+	g.watchers.Tell(struct{}{})
 	return nil
 }
 

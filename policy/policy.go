@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
@@ -20,7 +21,7 @@ type Policy struct {
 	fragments flows
 	waits     limits // for later fragments
 	counts    perworker.Set[counts]
-	watchers  watchers
+	watchers  follow.List[struct{}]
 	housekept atomic.Uint64 // the tick after the last Housekeep
 	sweeping  sync.Mutex
 	in, out   Stage
@@ -126,7 +127,7 @@ func (p *Policy) publish(s *ruleset) {
 		s.generation = old.generation + 1
 	}
 	p.rules.Store(s)
-	p.watchers.changed()
+	p.watchers.Tell(struct{}{})
 }
 
 // assign returns the number of each name's counter, and frees those of other names. p.mu is held.

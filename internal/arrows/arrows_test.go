@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"arp":    {"setting", "frame", "internal/follow", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/shares", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
 	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/follow", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/shares", "internal/wire"},
-	"policy": {"setting", "frame", "encap", "internal/mix", "internal/perworker", "internal/wire"},
+	"policy": {"setting", "frame", "encap", "internal/follow", "internal/mix", "internal/perworker", "internal/wire"},
 	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/perworker", "internal/ring"},
 	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/perworker", "internal/wire"},
 

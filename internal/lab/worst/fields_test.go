@@ -27,7 +27,7 @@ policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.se
 policy.identity.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
 policy.ruleset.dmac policy.ruleset.ether policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
-policy.addrRules.free policy.addrRules.literal policy.watchers.list
+policy.addrRules.free policy.addrRules.literal
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members
