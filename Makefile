@@ -30,7 +30,8 @@ KERNEL = linux-image-cloud-amd64
 # Packages whose tests take longest, those first: go test begins in the order it is told, and at the end nobody
 # waits for one of them alone. Many tests wait for a program or a timer, so more run at once than there are processors.
 WIDE = -p $$(($$(nproc) * 3 / 2))
-LONG = ./examples/p2p ./underlay ./underlay/afpacket ./internal/lab/kernel ./node ./port
+LONG = ./internal/lab/kernel ./node ./port ./flannel/routed ./offload ./cmd/vxswitchd ./underlay ./underlay/afpacket
+ALL = $(LONG) ./... $(patsubst %,./%/...,$(filter-out release,$(MODULES)))
 
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
@@ -48,7 +49,7 @@ test: tools
 
 # For every commit, under three minutes: the tests that need no network namespaces, those of the core with the
 # race detector too.
-CORE = ./arp ./bfd ./control ./encap ./fdb ./frame ./l3 ./policy ./switch ./underlay/memory ./vtep
+CORE = ./arp ./bfd ./control ./encap ./fdb ./frame ./l3 ./policy ./snoop ./switch ./underlay/memory ./vtep
 quick: vet
 	$(GO) test -short ./...
 	set -e; for m in $(MODULES); do $(GO) test -C $$m -short ./...; done
@@ -78,7 +79,7 @@ check: vet
 	set -e; for m in $(MODULES); do $(GO) vet -C $$m ./...; $(GO) run -C $$m $(STATICCHECK) ./...; $(GO) mod -C $$m tidy -diff; done
 
 # All of it, examples included, builds for the systems of the portable underlay; 386 has other alignments. Who makes
-# a release has Linux.
+# a release has Linux, and so has a node of Kubernetes.
 cross:
 	GOOS=windows $(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
@@ -86,20 +87,23 @@ cross:
 	for os in openbsd netbsd dragonfly; do GOOS=$$os GOARCH=amd64 $(GO) build ./underlay || exit 1; done
 	GOARCH=386 $(GO) vet ./...
 	GOARCH=arm64 $(GO) build ./... ./examples/...
-	set -e; for m in $(filter-out release,$(MODULES)); do GOOS=windows $(GO) vet -C $$m ./...; GOOS=darwin GOARCH=arm64 $(GO) vet -C $$m ./...; GOARCH=386 $(GO) vet -C $$m ./...; done
+	set -e; for m in $(filter-out release flannel/kube,$(MODULES)); do GOOS=windows $(GO) vet -C $$m ./...; GOOS=darwin GOARCH=arm64 $(GO) vet -C $$m ./...; GOARCH=386 $(GO) vet -C $$m ./...; done
 
-# Without the race detector: allocation counts are exact only here.
-unit:
-	$(GO) test $(WIDE) -shuffle=on -timeout 20m $(LONG) ./... ./examples/...
-	set -e; for m in $(filter-out examples,$(MODULES)); do $(GO) test -C $$m -shuffle=on -timeout 20m ./...; done
-
-# What only measures, boots guests or pastes pages has no workers of ours in it, and those that
-# only ever have one packet have nothing to race with; most tests of p2p start it as a program:
-# only those that run it themselves are of use here. Release only starts programs.
+# Every test runs under the race detector, but for those with nothing in them for it: what only measures, boots guests, pastes pages
+# or starts programs, those that only ever have one packet or one goroutine, and of p2p those that start it as a program.
+APART = /bench|/internal/lab/(docs|qemu|vectors)$$|/examples/p2p$$
 race:
-	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... ./examples/... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
+	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(ALL) | grep -vE '$(APART)')
 	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
-	set -e; for m in $(filter-out examples release,$(MODULES)); do $(GO) test -C $$m -race -shuffle=on -timeout 20m ./...; done
+
+# Those run here, without it, and so do all tests of a package that counts allocations, which are exact only here, or asks for the
+# race detector.
+EXACT = $$(grep -rlE 'go:build .*race|AllocsPerRun|fake\.Race|mallocs\(' --include='*_test.go' . | xargs -n1 dirname)
+with  = $$(grep -rlE 'func $(subst ^,,$(subst $$,,$(1)))\(' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+unit:
+	$(GO) test $(WIDE) -shuffle=on -timeout 20m ./examples/p2p $$(printf '%s\n' $(EXACT) $$($(GO) list $(ALL) | grep -E '$(APART)' | sed 's,^[^/]*/[^/]*/[^/]*,.,') | sort -u) ./release/...
+	$(GO) test $(WIDE) -timeout 20m -run '$(ALONE)' $(call with,$(ALONE))
+	$(GO) test $(WIDE) -timeout 20m -run '$(SINGLE)' $(call with,$(SINGLE))
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
@@ -138,7 +142,7 @@ fuzz:
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
 
 # What others keep of each table that strangers fill, while one does his worst: SECURITY.md has the list.
-WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay/afpacket ./underlay/memory ./vtep
+WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./snoop ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
 	@{ $(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) && \
 		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' .; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
@@ -157,9 +161,9 @@ compare:
 	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg -bars docs/compare.svg >.compare.txt; s=$$?; \
 	if [ -s .compare.txt ]; then mv .compare.txt bench/results/compare.txt; else rm -f .compare.txt; fi; exit $$s
 
-# Parts of compare, in four, five and fifteen minutes: flows in the kernel; the other encapsulations beside VXLAN, IP-in-IP with
+# Parts of compare, in five, five and fifteen minutes: flows in the kernel; the other encapsulations beside VXLAN, IP-in-IP with
 # and without batches; packet sockets and the portable underlay beside UDP sockets.
-flows: CASES = tcp1,tcp4,tcp1-off,udp64,rr,pairs -contender kernel,vxswitch-flows,flows-one,flows-many -rounds 5
+flows: CASES = tcp1,tcp4,tcp1-off,udp64,rr,pairs -contender kernel,vxswitch-flows,kernel-flows,flows-kernel,flows-one,flows-many -rounds 5
 tunnels: CASES = gpe-tcp1,gpe-udp64,tun-tcp1,tun-udp64,ipip-tcp1,ipip-udp64
 underlays: CASES = portable-tcp1,portable-udp64,packet-tcp1,packet-tcp4,packet-tcp1-off,packet-udp64,packet-udp1400,packet-rr,packet-idle,packet-ports -rounds 7 -seconds 4
 flows tunnels underlays:

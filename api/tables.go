@@ -203,7 +203,7 @@ type Flows struct {
 	Removed  uint64            `json:"removed"`
 	Renewed  uint64            `json:"renewed"` // times that a decision was asked for again, and was the same
 	Refused  map[string]uint64 `json:"refused"` // pairs of hosts that the kernel cannot carry, by cause, counted once a second
-	Misses   map[string]uint64 `json:"misses"`  // frames that the programs have left to the switch, by cause
+	Misses   map[string]uint64 `json:"misses"`  // frames that the programs have left to the switch, by cause; as lost, those that they have dropped
 	Flows    []Flow            `json:"flows"`
 }
 

@@ -21,6 +21,19 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, fr
 		}
 		return r.reply(f, m, g.MAC, Router, AnsweredGateway)
 	}
+	if m.Kind == neighbour.Advertise && f.From == 0 && g != nil { // the gateway's own
+		if g.Anycast {
+			return NotQuestion, frame.FloodLocal
+		}
+		return NotQuestion, frame.Continue
+	}
+	if m.Kind == neighbour.Solicit && g != nil && g.Solicited != nil && !(f.Tunnel && (g.Anycast || f.From.Peer() == 0)) {
+		mac := m.Src
+		if m.Told {
+			mac = m.SenderMAC
+		}
+		g.Solicited(m.Sender, mac, f.From, at.Tick)
+	}
 	if m.Kind == neighbour.Answer && r.isLocalMAC(m.Dst, g) {
 		return r.relayBack(f, m, g)
 	}
@@ -101,7 +114,7 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	if !m.Told || m.Sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.Sender) || r.isLocalMAC(m.SenderMAC, g) {
 		return
 	}
-	c := Claim{IP: m.Sender, MAC: m.SenderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g != nil && g.foreign(m.Sender)}
+	c := Claim{IP: m.Sender, MAC: m.SenderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: at.NoLearn || g != nil && g.foreign(m.Sender)}
 	r.table.Learn(&c, at.Tick)
 }
 

@@ -14,8 +14,8 @@ type Claim struct {
 	Weak  bool       // it does not override another MAC: an advertisement without O (RFC 4861, section 7.2.5)
 	From  frame.Dest // where it came from; with a peer, a tunnel
 
-	// Foreign means an address outside the segment's prefixes: Learn updates its entry, but adds
-	// one only for an answer to an open question.
+	// Foreign means an address outside the segment's prefixes, or a tunnel of which nothing is learned: Learn
+	// updates its entry, but adds one only for an answer to an open question.
 	Foreign bool
 }
 

@@ -15,11 +15,14 @@ import "github.com/vxswitch/vxswitch/frame"
 //	  |<- 3 is at -----|
 //	      A's gateway MAC
 //
-// Probes and announcements pass unchanged, so that every site sees duplicates and moves.
-// LocalOnly keeps them local, and the other sites never see MAC 1.
+// Everything else that has MAC 1 stays at A, probes and announcements too: Hides says so. With Config.ExposeMACs it passes unchanged,
+// so that every site sees duplicates and moves; LocalOnly keeps probes and announcements local even then.
 //
 // The sender's address is host 1's all the way. B's table has host 1 at A's own MAC, and A's
 // has host 3 at B's own MAC: the gateways route packets there.
+
+// Hides reports whether frames of hosts enter no tunnel: it implements vswitch.Hider.
+func (r *Responder) Hides() bool { return r.mode == Proxy && !r.cfg.ExposeMACs }
 
 // relay passes a question on with mac as its sender.
 func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Outcome, frame.Verdict) {

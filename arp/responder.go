@@ -57,6 +57,10 @@ type Config struct {
 	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // the answer in mode Access; default ee:ee:ee:ee:ee:ee, or the MAC of the segment's gateway
 	LocalOnly bool      `json:"localOnly,omitzero"` // keeps probes and announcements out of tunnels
 
+	// ExposeMACs lets frames of hosts with their own MACs enter tunnels in mode Proxy: announcements and probes, whose duplicates and
+	// moves other sites then see, multicast, DHCP. By default nothing does but by the gateway, and questions from MAC.
+	ExposeMACs bool `json:"exposeMACs,omitzero"`
+
 	// Refresh asks local neighbours that have been silent for three quarters of the ageing time
 	// whether they are still there: from the gateway's address, or as a probe (RFC 5227). It
 	// requires MAC.
@@ -82,6 +86,10 @@ type Gateway struct {
 	MAC     frame.MAC
 	VTEPMAC frame.MAC // the VTEP's own, which the gateway uses too; zero for none
 	Anycast bool      // other VTEPs have the same gateway: it does not answer through tunnels
+
+	// Solicited, if not nil, is called for each router solicitation that the gateway is to answer, with the address of the host,
+	// which may be unspecified, its MAC, and where it is. It must not wait.
+	Solicited func(host netip.Addr, mac frame.MAC, from frame.Dest, now frame.Tick)
 }
 
 // A Responder is the stage for a switch's slot Neighbour. Make one with NewResponder.

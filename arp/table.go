@@ -123,14 +123,25 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 // Set makes a static or control entry in place of any other. It takes effect at once and does not age. Only a snooped
 // entry that it replaces causes an event.
 func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
+	_, err := t.SetIf(ip, mac, o, f, func(Entry) bool { return true })
+	return err
+}
+
+// SetIf is Set if there is no entry, or ok returns true for it, and reports whether it has set one. No other change comes
+// between, such as that the host speaks. ok must not call the Table.
+func (t *Table) SetIf(ip netip.Addr, mac frame.MAC, o Origin, f Flags, ok func(Entry) bool) (set bool, err error) {
 	if err := CheckNeighbour(ip, mac); err != nil {
-		return err
+		return false, err
 	}
 	if o != Static && o != Control {
-		return fmt.Errorf("arp: origin %v: must be static or control", o)
+		return false, fmt.Errorf("arp: origin %v: must be static or control", o)
 	}
 	t.mu.Lock()
 	i, had := t.index[ip]
+	if had && !ok(t.rows[i].Entry) {
+		t.mu.Unlock()
+		return false, nil
+	}
 	moved := !had
 	if had {
 		moved = t.rows[i].MAC != mac
@@ -144,18 +155,24 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	if answer := t.answer.Load(); answer != nil {
 		(*answer)(ip)
 	}
-	return nil
+	return true, nil
 }
 
 // Delete removes an entry of any origin and reports whether there was one. Only a snooped one causes an event.
 func (t *Table) Delete(ip netip.Addr) bool {
+	return t.DeleteIf(ip, func(Entry) bool { return true })
+}
+
+// DeleteIf is Delete if f returns true for the entry. No other change comes between. f must not call the Table.
+func (t *Table) DeleteIf(ip netip.Addr, f func(Entry) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, ok := t.index[ip]
-	if ok {
-		t.delete(i)
+	if !ok || !f(t.rows[i].Entry) {
+		return false
 	}
-	return ok
+	t.delete(i)
+	return true
 }
 
 // delete is remove with an event if the row is snooped. t.mu is held.

@@ -70,22 +70,54 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// A row of a MAC and an address takes at most 400 bytes, of which the FDB and the neighbour table have 230.
+// A row of a MAC and an address takes at most 400 bytes, of which the FDB and the neighbour table have 230. A lease
+// takes more, since each has its own VTEP.
 func TestMemory(t *testing.T) {
 	const n = 100_000
 	rows := hosts(n)
 	l := newLeaf(t, control.Config{})
-	heap := func() uint64 {
-		var s runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&s)
-		return s.HeapAlloc
-	}
-	before := heap()
-	l.add("evpn", rows...)
-	each := (heap() - before) / n
-	if t.Logf("%d bytes a row", each); each > 400 {
-		t.Error("want at most 400")
+	var g control.Ledger[int]
+	for _, c := range []struct {
+		what string
+		most uint64
+		n    int
+		f    func()
+	}{
+		{"row", 400, n, func() { l.add("evpn", rows...) }},
+		{"lease", 1900, n / 10, func() {
+			for i := range n / 10 {
+				l.add("flannel", lease(i))
+			}
+		}},
+		{"row of a Ledger", 100, n, func() {
+			for i, r := range rows {
+				g.Set(i, r)
+			}
+			if err := g.Flush("bgp", sink{}); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		before := heap()
+		c.f()
+		each := (heap() - before) / uint64(c.n)
+		if t.Logf("%d bytes a %s", each, c.what); each > c.most {
+			t.Errorf("want at most %d", c.most)
+		}
 	}
 	runtime.KeepAlive(rows)
+	runtime.KeepAlive(g)
+}
+
+// A sink is a Programmer without tables.
+type sink struct{}
+
+func (sink) Program(string, control.Update) error { return nil }
+
+// heap returns the bytes of objects in use.
+func heap() uint64 {
+	var s runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
 }

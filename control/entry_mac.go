@@ -170,8 +170,7 @@ func (t *tx) clearMAC(k macKey, c *macChange) {
 // removeMAC removes what was written, if it is still there.
 func (t *tx) removeMAC(k macKey, c *macChange) {
 	if delete(t.p.gave, k); c.was.table != nil {
-		if was, had := c.was.table.Get(k.mac); had && c.was.is(was) {
-			c.was.table.Delete(k.mac)
+		if c.was.table.DeleteIf(k.mac, c.was.is) {
 			t.p.stats.MACs++
 		}
 		c.was = macEntry{}

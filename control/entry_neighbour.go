@@ -72,19 +72,20 @@ func (t *tx) setIP(k ipKey, c *ipChange) {
 	}
 	delete(t.p.gaveIP, k)
 	ip := netip.AddrFrom16(k.ip).Unmap()
-	was, had := x.table.Lookup(ip)
+	same := false
+	set, err := x.table.SetIf(ip, x.mac, x.origin, x.flags, func(was arp.Entry) bool {
+		same = x.is(was)
+		return !same && (x.origin != arp.Control || (again || was.Origin != arp.Snooped || !was.From.Local()) && (was.Origin != arp.Static || c.was.is(was)))
+	})
 	switch {
-	case had && x.is(was):
-	case had && x.origin == arp.Control && !again && was.Origin == arp.Snooped && was.From.Local(),
-		had && x.origin == arp.Control && was.Origin == arp.Static && !c.was.is(was):
+	case err != nil:
+		t.fail(next, err)
+		return
+	case set:
+		t.p.stats.Neighbours++
+	case !same:
 		t.p.stats.GivenWay++
 		t.p.gaveIP[k] = true
-	default:
-		if err := x.table.Set(ip, x.mac, x.origin, x.flags); err != nil {
-			t.fail(next, err)
-			return
-		}
-		t.p.stats.Neighbours++
 	}
 	c.was = x
 }
@@ -111,8 +112,7 @@ func (t *tx) clearIP(k ipKey, c *ipChange) {
 func (t *tx) removeIP(k ipKey, c *ipChange) {
 	if delete(t.p.gaveIP, k); c.was.table != nil {
 		ip := netip.AddrFrom16(k.ip).Unmap()
-		if was, had := c.was.table.Lookup(ip); had && c.was.is(was) {
-			c.was.table.Delete(ip)
+		if c.was.table.DeleteIf(ip, c.was.is) {
 			t.p.stats.Neighbours++
 		}
 		c.was = neighbour{}

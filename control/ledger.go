@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"hash/maphash"
 	"slices"
 )
 
@@ -17,52 +18,109 @@ import (
 type Ledger[K comparable] struct {
 	Loose bool // of its Updates
 
-	rows    map[K][]Row
-	claims  map[Row][]ledgerRow[K] // by keyOf, the last one set last
-	changed map[Row]Row            // by keyOf: as last flushed, nil = none
+	list    pages[derived[K]]
+	keys    slots        // by the key of a row: the one with it that was set last
+	sources slots        // by what rows are derived from: the first of them
+	changed map[Row]Row  // by keyOf: as last flushed, nil = none
+	again   map[Row]bool // by keyOf
 	resync  bool
+	seed    maphash.Seed
 }
 
-type ledgerRow[K comparable] struct {
-	by  K
-	row Row
+// A derived is a row and what it is derived from.
+type derived[K comparable] struct {
+	by     K
+	row    Row
+	others link // with the same key, the last one set first
+	beside ref  // the next row of the same K
 }
 
 // Set replaces the rows of a key, none to remove it. A row that is not one of package control is refused by Flush.
 func (l *Ledger[K]) Set(k K, rows ...Row) {
-	if l.rows == nil {
-		l.rows, l.claims, l.changed = map[K][]Row{}, map[Row][]ledgerRow[K]{}, map[Row]Row{}
+	if l.changed == nil {
+		l.changed = map[Row]Row{}
 	}
-	list := make([]Row, len(rows))
-	for i, r := range rows {
-		list[i] = clean(r)
-	}
-	if slices.Equal(list, l.rows[k]) {
+	if l.has(k, rows) {
 		return
 	}
-	for _, r := range l.rows[k] {
-		l.touch(keyOf(r))
-		l.drop(k, r)
+	source := l.source(k)
+	n := l.sources.refs[source]
+	l.sources.put(source, 0, l.hashSource)
+	for n != 0 {
+		next := l.list.at(n).beside
+		l.drop(n)
+		n = next
 	}
-	if delete(l.rows, k); len(list) > 0 {
-		l.rows[k] = list
+	var last ref
+	for i, r := range rows {
+		n := l.list.alloc()
+		*l.list.at(n) = derived[K]{by: k, row: clean(r)}
+		if i > 0 {
+			l.list.at(last).beside = n
+		} else {
+			l.sources.put(l.source(k), n, l.hashSource)
+		}
+		l.add(n)
+		last = n
 	}
-	for _, r := range list {
-		l.touch(keyOf(r))
-		l.claims[keyOf(r)] = append(l.claims[keyOf(r)], ledgerRow[K]{k, r})
-	}
+	l.list.shrink()
 }
 
-func (l *Ledger[K]) drop(k K, r Row) {
-	key := keyOf(r)
-	i := slices.Index(l.claims[key], ledgerRow[K]{k, r})
-	if l.claims[key] = slices.Delete(l.claims[key], i, i+1); len(l.claims[key]) == 0 {
-		delete(l.claims, key)
+// has reports whether these are the rows of a key.
+func (l *Ledger[K]) has(k K, rows []Row) bool {
+	n := l.sources.refs[l.source(k)]
+	for _, r := range rows {
+		if n == 0 || l.list.at(n).row != clean(r) {
+			return false
+		}
+		n = l.list.at(n).beside
 	}
+	return n == 0
+}
+
+// source and key return the slot of a K, and that of a row with the key of r.
+func (l *Ledger[K]) source(k K) int {
+	return l.sources.seek(maphash.Comparable(l.secret(), k), func(n ref) bool { return l.list.at(n).by == k })
+}
+
+func (l *Ledger[K]) key(r Row) int {
+	return l.keys.seek(hashKey(l.secret(), r), func(n ref) bool { return sameKey(l.list.at(n).row, r) })
+}
+
+func (l *Ledger[K]) secret() maphash.Seed {
+	if l.seed == (maphash.Seed{}) {
+		l.seed = maphash.MakeSeed()
+	}
+	return l.seed
+}
+
+func (l *Ledger[K]) hashSource(n ref) uint64 { return maphash.Comparable(l.secret(), l.list.at(n).by) }
+func (l *Ledger[K]) hashKey(n ref) uint64    { return hashKey(l.secret(), l.list.at(n).row) }
+
+func (l *Ledger[K]) others(n ref) *link { return &l.list.at(n).others }
+
+// add puts a row before others with its key.
+func (l *Ledger[K]) add(n ref) {
+	r := l.list.at(n).row
+	l.touch(r)
+	slot := l.key(r)
+	push(l.others, n, l.keys.refs[slot])
+	l.keys.put(slot, n, l.hashKey)
+}
+
+// drop removes a row.
+func (l *Ledger[K]) drop(n ref) {
+	r := l.list.at(n).row
+	l.touch(r)
+	if next, first := unlink(l.others, n); first {
+		l.keys.put(l.key(r), next, l.hashKey)
+	}
+	l.list.release(n)
 }
 
 // touch notes what was flushed for the key of a row.
-func (l *Ledger[K]) touch(key Row) {
+func (l *Ledger[K]) touch(r Row) {
+	key := keyOf(r)
 	if _, ok := l.changed[key]; !ok {
 		l.changed[key] = l.current(key)
 	}
@@ -70,14 +128,31 @@ func (l *Ledger[K]) touch(key Row) {
 
 // current returns the row that counts for a key, nil if there is none.
 func (l *Ledger[K]) current(key Row) Row {
-	if list := l.claims[key]; len(list) > 0 {
-		return list[len(list)-1].row
+	if n := l.keys.refs[l.key(key)]; n != 0 {
+		return l.list.at(n).row
 	}
 	return nil
 }
 
 // Rows returns the rows of a key, as Set was given them.
-func (l *Ledger[K]) Rows(k K) []Row { return slices.Clone(l.rows[k]) }
+func (l *Ledger[K]) Rows(k K) (rows []Row) {
+	for n := l.sources.refs[l.source(k)]; n != 0; n = l.list.at(n).beside {
+		rows = append(rows, l.list.at(n).row)
+	}
+	return rows
+}
+
+// Again has the next Flush pass the rows of a key as advertised again, so that they replace what the
+// switch has learned on its ports; see [Update].
+func (l *Ledger[K]) Again(k K) {
+	for _, r := range l.Rows(k) {
+		if l.again == nil {
+			l.again = map[Row]bool{}
+		}
+		l.touch(r)
+		l.again[keyOf(r)] = true
+	}
+}
 
 // Resync has the next Flush pass all rows, as a snapshot: after the Programmer was made anew.
 func (l *Ledger[K]) Resync() { l.resync = true }
@@ -90,18 +165,27 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 	}
 	u := Update{Snapshot: l.resync, Loose: l.Loose}
 	if l.resync {
-		for key := range l.claims {
-			u.Add = append(u.Add, l.current(key))
+		for _, n := range l.keys.refs {
+			if n != 0 {
+				u.Add = append(u.Add, l.list.at(n).row)
+			}
 		}
 	} else {
 		for key, was := range l.changed {
 			switch now := l.current(key); {
-			case key == nil && len(l.claims[key]) > 0:
+			case key == nil && l.keys.refs[l.key(nil)] != 0:
 				u.Add = append(u.Add, nil) // to be refused
-			case now == was:
-			case now == nil:
+			case now == nil && was != nil:
 				u.Del = append(u.Del, was)
-			default:
+			case now != was:
+				u.Add = append(u.Add, now)
+			}
+		}
+	}
+	for key := range l.again {
+		if now := l.current(key); now != nil {
+			u.Del = append(u.Del, now)
+			if !u.Snapshot && now == l.changed[key] {
 				u.Add = append(u.Add, now)
 			}
 		}
@@ -117,6 +201,7 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 		return err
 	}
 	l.changed = map[Row]Row{} // not as large as that of the first Flush for ever
+	l.again = nil
 	l.resync = false
 	return err
 }

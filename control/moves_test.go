@@ -214,3 +214,37 @@ func TestRefusedLeavesLearned(t *testing.T) {
 		t.Errorf("peers %v, want none", got)
 	}
 }
+
+// Again has a Ledger pass rows as advertised again, new ones too, whether or not they change.
+func TestLedgerAgain(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	var led control.Ledger[int]
+	flush := func() {
+		t.Helper()
+		l.must(led.Flush("bgp", l))
+	}
+	l.speak(1)
+	led.Set(1, control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)})
+	flush()
+	l.want(1, fdb.OriginLearned, "pipe") // a new row gives way
+	led.Again(1)
+	led.Again(7) // nothing
+	flush()
+	l.want(1, fdb.OriginControl, "10.0.0.2")
+	l.speak(1)
+	flush()
+	l.want(1, fdb.OriginLearned, "pipe") // once is once
+	led.Again(1)
+	led.Resync()
+	flush()
+	l.want(1, fdb.OriginControl, "10.0.0.2")
+	l.speak(2)
+	led.Set(2, control.MAC{VNI: red, MAC: mac(2), VTEP: at(2)})
+	led.Again(2)
+	flush()
+	l.want(2, fdb.OriginControl, "10.0.0.2") // a new row, too
+	led.Again(2)
+	led.Set(2)
+	flush()
+	l.want(2, fdb.OriginControl, "")
+}

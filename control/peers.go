@@ -11,10 +11,34 @@ import (
 // counts peers that are only in flood lists.
 type peer struct {
 	key  peerKey
-	addr netip.AddrPort // as last given to AddPeer
+	port uint16 // as last given to AddPeer
 	num  uint16
 	refs int
-	in   map[frame.VNI]int // refs by VNI; the peer may send frames of these
+	in   tally // refs by VNI; the peer may send frames of these
+}
+
+// A tally counts by VNI. Most peers are in one, which needs no map.
+type tally struct {
+	vni  frame.VNI
+	n    int
+	more map[frame.VNI]int
+}
+
+// add adds to the number of a VNI, and returns it.
+func (t *tally) add(vni frame.VNI, by int) int {
+	if t.vni == vni || t.n == 0 && t.more[vni] == 0 {
+		t.vni = vni
+		t.n += by
+		return t.n
+	}
+	if t.more == nil {
+		t.more = map[frame.VNI]int{}
+	}
+	n := t.more[vni] + by
+	if t.more[vni] = n; n == 0 {
+		delete(t.more, vni)
+	}
+	return n
 }
 
 // held is the reference of one entry to a peer.
@@ -48,11 +72,11 @@ func (t *tx) number(key peerKey, vni frame.VNI, add func() (uint16, error)) (h h
 			return h, fmt.Errorf("VTEP: %w", err)
 		}
 		t.p.stats.Peers++
-		r = &peer{key: key, num: num, in: map[frame.VNI]int{}}
+		r = &peer{key: key, num: num}
 		t.p.peers[key] = r
 	}
 	r.refs++
-	r.in[vni]++
+	r.in.add(vni, 1)
 	return held{r, vni}, nil
 }
 
@@ -65,20 +89,20 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	}
 	key := peerKey{tunnel: x, to: e.Host()}
 	r := t.p.peers[key]
-	if r != nil && addr.Port() != 0 && addr.Port() != r.addr.Port() && (!t.again || r.addr.Port() == 0) {
+	if r != nil && addr.Port() != 0 && addr.Port() != r.port && (!t.again || r.port == 0) {
 		if _, err = x.AddPeer(addr); err != nil {
 			return h, fmt.Errorf("VTEP: %w", err)
 		}
 		t.p.stats.Peers++
-		r.addr = addr
+		r.port = addr.Port()
 	}
 	if h, err = t.number(key, vni, func() (uint16, error) { return x.AddPeer(addr) }); err != nil {
 		return h, err
 	}
 	if r == nil {
-		h.addr = addr
+		h.port = addr.Port()
 	}
-	if h.in[vni] == 1 {
+	if h.in.add(vni, 0) == 1 {
 		if err := x.Allow(vni, netip.AddrPortFrom(addr.Addr(), 0)); err != nil {
 			return h, fmt.Errorf("VTEP: %w", err)
 		}
@@ -123,10 +147,8 @@ func (t *tx) holdGroup(x tunnel, vni frame.VNI, nums []uint16) (num uint16, list
 
 // release undoes number. With the last reference it deletes the peer.
 func (t *tx) release(r held) {
-	if r.in[r.vni]--; r.in[r.vni] == 0 {
-		if delete(r.in, r.vni); r.key.farVNI == 0 && r.key.group == "" {
-			r.key.tunnel.Disallow(r.vni, netip.AddrPortFrom(r.key.to.AddrPort().Addr(), 0))
-		}
+	if r.in.add(r.vni, -1) == 0 && r.key.farVNI == 0 && r.key.group == "" {
+		r.key.tunnel.Disallow(r.vni, netip.AddrPortFrom(r.key.to.AddrPort().Addr(), 0))
 	}
 	if r.refs--; r.refs == 0 {
 		r.key.tunnel.DeletePeer(r.num)

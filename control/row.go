@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -190,23 +191,30 @@ func (v Via) String() string {
 func clean(r Row) Row {
 	switch x := r.(type) {
 	case MAC:
-		if !x.IP.Is4In6() && !x.VTEP.Addr().Is4In6() {
-			return r // not in a new interface
+		if mapped(x.IP, x.VTEP) {
+			x.IP, x.VTEP = x.IP.Unmap(), unmap(x.VTEP)
+			return x
 		}
-		x.IP, x.VTEP = x.IP.Unmap(), unmap(x.VTEP)
-		return x
 	case Group:
-		x.VTEP = unmap(x.VTEP)
-		return x
+		if mapped(netip.Addr{}, x.VTEP) {
+			x.VTEP = unmap(x.VTEP)
+			return x
+		}
 	case Flood:
-		x.VTEP = unmap(x.VTEP)
-		return x
+		if mapped(netip.Addr{}, x.VTEP) {
+			x.VTEP = unmap(x.VTEP)
+			return x
+		}
 	case Prefix:
-		x.Via.IP, x.Via.VTEP = x.Via.IP.Unmap(), unmap(x.Via.VTEP)
-		return x
+		if mapped(x.Via.IP, x.Via.VTEP) {
+			x.Via.IP, x.Via.VTEP = x.Via.IP.Unmap(), unmap(x.Via.VTEP)
+			return x
+		}
 	}
-	return r
+	return r // not in a new interface
 }
+
+func mapped(ip netip.Addr, vtep netip.AddrPort) bool { return ip.Is4In6() || vtep.Addr().Is4In6() }
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
@@ -221,6 +229,38 @@ func keyOf(r Row) Row {
 		}
 	}
 	return r
+}
+
+// sameKey reports whether two rows have one key.
+func sameKey(a, b Row) bool {
+	switch a := a.(type) {
+	case MAC:
+		b, ok := b.(MAC)
+		return ok && a.VNI == b.VNI && a.MAC == b.MAC && a.IP == b.IP
+	case Flood:
+		b, ok := b.(Flood)
+		return ok && a.VNI == b.VNI && a.VTEP == b.VTEP && a.Tunnel == b.Tunnel
+	}
+	return a == b
+}
+
+// hashKey returns a hash of the key of a row.
+func hashKey(seed maphash.Seed, r Row) uint64 {
+	switch x := r.(type) {
+	case MAC:
+		return maphash.Comparable(seed, struct {
+			vni frame.VNI
+			mac frame.MAC
+			ip  netip.Addr
+		}{x.VNI, x.MAC, x.IP})
+	case Flood:
+		return maphash.Comparable(seed, struct {
+			vni    frame.VNI
+			vtep   netip.AddrPort
+			tunnel string
+		}{x.VNI, x.VTEP, x.Tunnel})
+	}
+	return maphash.Comparable(seed, r)
 }
 
 // compare orders rows: MACs, groups, floods and prefixes, each by key.

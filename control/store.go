@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"hash/maphash"
 	"iter"
 	"net/netip"
 	"slices"
@@ -30,160 +29,6 @@ const (
 	advanced                   // advertised again by it
 )
 
-// A ref is the number of a record, 0 for none.
-type ref uint32
-
-type link struct{ next, prev ref }
-
-// records holds all records in pages, so that they are small, need no map of their own and do not move.
-type records struct {
-	pages []*[512]record
-	last  ref
-	free  []ref
-}
-
-func newRecords() records { return records{pages: []*[512]record{new([512]record)}} }
-
-func (s *records) at(n ref) *record { return &s.pages[n>>9][n&511] }
-
-func (s *records) alloc() ref {
-	if n := len(s.free); n > 0 {
-		r := s.free[n-1]
-		s.free = s.free[:n-1]
-		return r
-	}
-	s.last++
-	if int(s.last>>9) == len(s.pages) {
-		s.pages = append(s.pages, new([512]record))
-	}
-	return s.last
-}
-
-// release forgets a record, and all memory with the last one.
-func (s *records) release(n ref) {
-	*s.at(n) = record{}
-	s.free = append(s.free, n)
-}
-
-func (s *records) shrink() {
-	if len(s.free) == int(s.last) {
-		*s = newRecords()
-	}
-}
-
-// A chain lists the records of an owner with a key, the last that was added or changed first. It finds the first by
-// open addressing over their numbers, which takes 5 to 11 bytes a key.
-type chain[K comparable] struct {
-	key   func(*record) K
-	link  func(*record) *link
-	seed  maphash.Seed
-	slots []ref
-	live  int
-}
-
-// owned is a key of an owner.
-type owned[K comparable] struct {
-	owner *owner
-	key   K
-}
-
-func newChain[K comparable](key func(*record) K, link func(*record) *link) chain[K] {
-	return chain[K]{key: key, link: link, seed: maphash.MakeSeed(), slots: make([]ref, 8)}
-}
-
-// slot returns the slot of a key, or the empty slot that it would take.
-func (c *chain[K]) slot(s *records, k owned[K]) int {
-	for i := c.home(k); ; i = c.next(i) {
-		if n := c.slots[i]; n == 0 || c.of(s.at(n)) == k {
-			return i
-		}
-	}
-}
-
-func (c *chain[K]) of(r *record) owned[K] { return owned[K]{r.place.owner, c.key(r)} }
-func (c *chain[K]) home(k owned[K]) int {
-	return int(maphash.Comparable(c.seed, k)) & (len(c.slots) - 1)
-}
-func (c *chain[K]) next(i int) int { return (i + 1) & (len(c.slots) - 1) }
-
-// first returns the first record of an owner with a key, 0 if there is none.
-func (c *chain[K]) first(s *records, o *owner, k K) ref { return c.slots[c.slot(s, owned[K]{o, k})] }
-
-// setFirst changes the first record of a key, to 0 for none.
-func (c *chain[K]) setFirst(s *records, k owned[K], n ref) {
-	i := c.slot(s, k)
-	was := c.slots[i]
-	c.slots[i] = n
-	switch {
-	case was == 0:
-		if c.live++; c.live*4 > len(c.slots)*3 {
-			old := c.slots
-			c.slots = make([]ref, 2*len(old))
-			for _, n := range old {
-				if n != 0 {
-					c.slots[c.slot(s, c.of(s.at(n)))] = n
-				}
-			}
-		}
-	case n == 0:
-		c.live--
-		for j := c.next(i); c.slots[j] != 0; j = c.next(j) { // those behind it move up, as near to their homes as they can
-			mask := len(c.slots) - 1
-			if (j-c.home(c.of(s.at(c.slots[j]))))&mask >= (j-i)&mask {
-				c.slots[i], c.slots[j] = c.slots[j], 0
-				i = j
-			}
-		}
-	}
-}
-
-func (c *chain[K]) add(s *records, n ref) {
-	k := c.of(s.at(n))
-	next := c.slots[c.slot(s, k)]
-	if *c.link(s.at(n)) = (link{next: next}); next != 0 {
-		c.link(s.at(next)).prev = n
-	}
-	c.setFirst(s, k, n)
-}
-
-func (c *chain[K]) remove(s *records, n ref) {
-	r := s.at(n)
-	l := c.link(r)
-	if l.next != 0 {
-		c.link(s.at(l.next)).prev = l.prev
-	}
-	if l.prev != 0 {
-		c.link(s.at(l.prev)).next = l.next
-	} else {
-		c.setFirst(s, c.of(r), l.next)
-	}
-	*l = link{}
-}
-
-func (c *chain[K]) set(s *records, n ref, in bool) {
-	if in {
-		c.add(s, n)
-	} else {
-		c.remove(s, n)
-	}
-}
-
-// all iterates over the records with a key by precedence. The one at hand may be dropped meanwhile.
-func (c *chain[K]) all(s *store, k K) iter.Seq2[ref, *record] {
-	return func(yield func(ref, *record) bool) {
-		for _, o := range s.sorted {
-			for n := c.first(&s.records, o, k); n != 0; {
-				r := s.at(n)
-				next := c.link(r).next
-				if !yield(n, r) {
-					return
-				}
-				n = next
-			}
-		}
-	}
-}
-
 // Keys of records.
 type (
 	macKey struct {
@@ -208,7 +53,7 @@ type (
 
 // A store has the rows of all owners, and finds them by key.
 type store struct {
-	records
+	pages[record]
 	owners map[string]*owner
 	sorted []*owner // by precedence
 	seq    uint64
@@ -226,7 +71,7 @@ type store struct {
 func newStore() store {
 	byKey, byIP, byPlace := func(r *record) *link { return &r.key }, func(r *record) *link { return &r.ip }, func(r *record) *link { return &r.beside }
 	return store{
-		records: newRecords(), owners: map[string]*owner{}, routers: map[macKey][]*place{}, named: map[groupKey][]*place{},
+		owners: map[string]*owner{}, routers: map[macKey][]*place{}, named: map[groupKey][]*place{},
 		macs:   newChain(func(r *record) macKey { return macKey{r.place.row.(MAC).VNI, r.mac} }, byKey),
 		ips:    newChain(func(r *record) ipKey { return ipKey{r.place.row.(MAC).VNI, r.addr} }, byIP),
 		floods: newChain(func(r *record) frame.VNI { return r.place.row.(Flood).VNI }, byKey),
@@ -311,7 +156,7 @@ func (r *record) prefix() netip.Prefix {
 func (s *store) find(o *owner, row Row) ref {
 	switch x := row.(type) {
 	case MAC:
-		a := s.macs.first(&s.records, o, macKey{x.VNI, x.MAC})
+		a := s.macs.first(&s.pages, o, macKey{x.VNI, x.MAC})
 		switch {
 		case !x.IP.IsValid():
 			for ; a != 0 && s.at(a).bits != 0; a = s.at(a).key.next {
@@ -321,14 +166,14 @@ func (s *store) find(o *owner, row Row) ref {
 			return 0
 		}
 		ip := x.IP.As16()
-		return s.either(a, s.ips.first(&s.records, o, ipKey{x.VNI, ip}), s.macs.link, s.ips.link, func(r *record) bool {
+		return s.either(a, s.ips.first(&s.pages, o, ipKey{x.VNI, ip}), s.macs.link, s.ips.link, func(r *record) bool {
 			return r.mac == x.MAC && r.bits != 0 && r.addr == ip
 		})
 	case Flood:
 		for no := range 4 { // its key says nothing of these
 			x.NoBroadcast, x.NoUnknown = no&1 != 0, no&2 != 0
 			if p := o.places[x]; p != nil {
-				return s.places.first(&s.records, o, p)
+				return s.places.first(&s.pages, o, p)
 			}
 		}
 		return 0
@@ -337,11 +182,11 @@ func (s *store) find(o *owner, row Row) ref {
 		if p == nil || !x.Prefix.IsValid() {
 			return 0
 		}
-		a, b := s.routes.first(&s.records, o, routeKey{x.VRF, x.Prefix}), s.places.first(&s.records, o, p)
+		a, b := s.routes.first(&s.pages, o, routeKey{x.VRF, x.Prefix}), s.places.first(&s.pages, o, p)
 		return s.either(a, b, s.routes.link, s.places.link, func(r *record) bool { return r.place == p && r.prefix() == x.Prefix })
 	}
 	if p := o.places[row]; p != nil {
-		return s.places.first(&s.records, o, p)
+		return s.places.first(&s.pages, o, p)
 	}
 	return 0
 }
@@ -424,18 +269,18 @@ func (s *store) index(p *place, in bool) {
 func (s *store) list(n ref, in bool) {
 	switch r := s.at(n); r.place.row.(type) {
 	case MAC:
-		s.macs.set(&s.records, n, in)
+		s.macs.set(&s.pages, n, in)
 		if r.bits != 0 {
-			s.ips.set(&s.records, n, in)
+			s.ips.set(&s.pages, n, in)
 		}
 	case Flood:
-		s.floods.set(&s.records, n, in)
+		s.floods.set(&s.pages, n, in)
 	case Group:
-		s.groups.set(&s.records, n, in)
+		s.groups.set(&s.pages, n, in)
 	case Prefix:
-		s.routes.set(&s.records, n, in)
+		s.routes.set(&s.pages, n, in)
 	}
-	s.places.set(&s.records, n, in)
+	s.places.set(&s.pages, n, in)
 }
 
 // of iterates over the records of an owner, in no order.

@@ -31,6 +31,10 @@ func TestWeight(t *testing.T) {
 	weights(9, 3)
 	l.must(l.Program("bgp", control.Update{Del: []control.Row{row(7, 0), row(7, 9)}}))
 	weights(2, 3)
+	l.add("static", row(7, 5), row(9, 1)) // of an owner that comes after: its weights are not mixed with the first's
+	weights(2, 3)
+	l.Forget("bgp")
+	weights(5, 1)
 	none := control.Prefix{VRF: "red", Prefix: pfx("10.2.0.0/16"), Via: control.Via{Weight: 1}}
 	if err := l.Program("bgp", control.Update{Add: []control.Row{none}}); err == nil || !strings.Contains(err.Error(), "Prefix.Via.Weight: requires a next hop") {
 		t.Error(err)

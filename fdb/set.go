@@ -76,6 +76,12 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 // Delete removes an entry of any kind, and reports whether there was one. Only a learned one causes an event. It
 // waits for the lock.
 func (t *Table) Delete(mac frame.MAC) bool {
+	return t.DeleteIf(mac, func(Entry) bool { return true })
+}
+
+// DeleteIf is Delete if f returns true for the entry. No other change comes between, such as that the host moves. f must
+// not call the Table.
+func (t *Table) DeleteIf(mac frame.MAC, f func(Entry) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.arr.Load()
@@ -84,6 +90,9 @@ func (t *Table) Delete(mac frame.MAC) bool {
 		return false
 	}
 	was := t.live(v)
+	if e, ok := t.entry(a, i); was && ok && !f(e) {
+		return false
+	}
 	t.remove(a, i, v)
 	if was && classOf(v) == learned {
 		t.notify(frame.EventMACDeleted, mac.Uint64(), destOf(v), 0, false)

@@ -30,8 +30,7 @@ type Mapper struct {
 	byPrefix map[netip.Prefix][]*mapped
 
 	rows    control.Ledger[rowKey]
-	routes  map[string][]Route
-	before  map[string][]Route // the routes that FlushRoutes has passed, of leases whose routes have changed since
+	before  map[string][]Route // by key: the routes that FlushRoutes has passed, of leases whose routes have changed since
 	routed  bool               // FlushRoutes has passed all routes, and did not fail since
 	refused [reasons]int       // leases, by reason
 	missing bool               // there is room for some that were TooMany
@@ -83,6 +82,7 @@ type mapped struct {
 	lease      Lease
 	wrong      *Refusal   // by the parser
 	refused    []*Refusal // of one or both families
+	routes     []Route
 	unroutable bool
 }
 
@@ -137,7 +137,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 		return nil, err
 	}
 	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byPrefix: map[netip.Prefix][]*mapped{},
-		routes: map[string][]Route{}, before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
+		before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.Key = cmp.Or(cfg.Key, cfg.Own.Subnet.Key())
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)

@@ -213,12 +213,12 @@ func (p *Plane) network(ctx context.Context) (n *Network, err error) {
 		return nil, err
 	}
 	for _, x := range []struct {
-		on   bool
-		name string
-		ip   netip.Addr
-	}{{n.IPv4.IsValid(), "PublicIP", p.cfg.PublicIP}, {n.IPv6.IsValid(), "PublicIPv6", p.cfg.PublicIPv6}} {
+		on           bool
+		name, family string
+		ip           netip.Addr
+	}{{n.IPv4.IsValid(), "PublicIP", "IPv4", p.cfg.PublicIP}, {n.IPv6.IsValid(), "PublicIPv6", "IPv6", p.cfg.PublicIPv6}} {
 		if x.on && !x.ip.IsValid() {
-			return nil, fmt.Errorf("flannel: %s: it is needed in the network %v", x.name, n)
+			return nil, fmt.Errorf("flannel: %s: the node has no %s address, and the network %v needs one", x.name, x.family, n)
 		}
 	}
 	p.mu.Lock()

@@ -379,11 +379,11 @@ func TestRunErrors(t *testing.T) {
 		network string
 		change  func(c *PlaneConfig)
 	}{
-		"no subnet is free":                                                    {`{"Network": "10.3.0.0/28", "Backend": {"Type": "vxlan"}}`, nil},
-		"must be one of vxlan, host-gw, ipip, udp":                             {`{"Network": "10.3.0.0/16", "Backend": {"Type": "wireguard"}}`, nil},
-		"flannel: PublicIPv6: it is needed in the network [fc00:3::/48] vxlan": {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`, nil},
-		"flannel: no device":                                                   {oneNetwork, func(c *PlaneConfig) { c.Shape.(*fakeShape).err = boom }},
-		"must be 0 or 3":                                                       {`{"Network": "10.3.0.0/16", "Backend": {"Type": "ipip"}}`, func(c *PlaneConfig) { c.Generation = 1 }},
+		"no subnet is free":                        {`{"Network": "10.3.0.0/28", "Backend": {"Type": "vxlan"}}`, nil},
+		"must be one of vxlan, host-gw, ipip, udp": {`{"Network": "10.3.0.0/16", "Backend": {"Type": "wireguard"}}`, nil},
+		"flannel: PublicIPv6: the node has no IPv6 address, and the network [fc00:3::/48] vxlan needs one": {`{"EnableIPv4": false, "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`, nil},
+		"flannel: no device": {oneNetwork, func(c *PlaneConfig) { c.Shape.(*fakeShape).err = boom }},
+		"must be 0 or 3":     {`{"Network": "10.3.0.0/16", "Backend": {"Type": "ipip"}}`, func(c *PlaneConfig) { c.Generation = 1 }},
 	} {
 		bubble(t, c.network, func(t *testing.T, m *Memory) {
 			for i := range 3 {

@@ -24,8 +24,8 @@ type RouteUpdate struct {
 
 // Routes returns the routes of the host, sorted.
 func (m *Mapper) Routes() (list []Route) {
-	for _, r := range m.routes {
-		list = append(list, r...)
+	for _, l := range m.leases {
+		list = append(list, l.routes...)
 	}
 	sortRoutes(list)
 	return list
@@ -39,15 +39,13 @@ func sortRoutes(list []Route) {
 
 // setRoutes notes the routes of a lease, none when it has gone.
 func (m *Mapper) setRoutes(l *mapped, routes []Route) {
-	if slices.Equal(routes, m.routes[l.key]) {
+	if slices.Equal(routes, l.routes) {
 		return
 	}
 	if _, ok := m.before[l.key]; !ok && m.routed {
-		m.before[l.key] = m.routes[l.key]
+		m.before[l.key] = l.routes
 	}
-	if delete(m.routes, l.key); len(routes) > 0 {
-		m.routes[l.key] = routes
-	}
+	l.routes = routes
 }
 
 // FlushRoutes passes to f what has changed of the routes, if anything has; at first and after an error all of them, as a snapshot.
@@ -57,7 +55,10 @@ func (m *Mapper) FlushRoutes(f func(RouteUpdate) error) error {
 		u.Add = m.Routes()
 	} else {
 		for key, was := range m.before {
-			now := m.routes[key]
+			var now []Route
+			if l := m.leases[key]; l != nil {
+				now = l.routes
+			}
 			u.Add, u.Del = without(u.Add, now, was), without(u.Del, was, now)
 		}
 		sortRoutes(u.Add)

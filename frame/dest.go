@@ -56,4 +56,6 @@ type At struct {
 	To     Dest // in slot TooBig: the egress; 0 = several, of a flooded frame
 	Worker int  // number of the worker, for counters without contention
 	MTU    int  // in slot TooBig: length of the longest frame that the egress takes
+
+	NoLearn bool // in slot Neighbour: the frame came from a tunnel of which nothing is learned
 }

@@ -47,13 +47,14 @@ const (
 	GPEVersion               // VXLAN-GPE version other than 0
 	GPEProtocol              // VXLAN-GPE next protocol that is not handled
 	GPEOAM                   // VXLAN-GPE OAM packet without a handler
-	Policy                   // by a policy or a guard
+	Policy                   // by a policy or a guard, or a message of multicast routers on a port for hosts
 	PortFull                 // the egress has no room
 	PortDown                 // the egress is closed, or its attachment shut
 	Unreachable              // the underlay cannot reach the peer
 	SendFailed               // the system refused the packet for another reason
 	EtherType                // neither IP nor ARP, on an access port
-	NotGateway               // from an access port to a MAC other than the gateway's
+	NotGateway               // from a port that reaches others, or those behind tunnels, through the gateway alone
+	NoListener               // to a multicast group that nobody listens to, as snooping knows
 	NumReasons               // number of reasons, for arrays
 )
 
@@ -68,7 +69,7 @@ var reasonNames = [NumReasons]string{
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
 	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",
-	SendFailed: "send-failed", EtherType: "ether-type", NotGateway: "not-gateway",
+	SendFailed: "send-failed", EtherType: "ether-type", NotGateway: "not-gateway", NoListener: "no-listener",
 }
 
 // String returns the name of the reason in statistics.

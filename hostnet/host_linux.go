@@ -28,8 +28,8 @@ type Host struct {
 	mu      sync.Mutex // beside op, for what events are compared with
 	managed bool       // SetRoutes was called: routes are no longer as we found them
 	index   int        // of the device, 0 = there is none
-	want    map[key]Route
-	set     map[key]Route // routes of ours that the kernel has
+	want    byKey
+	set     byKey         // routes of ours that the kernel has
 	waiting map[key]error // routes that it has not, and why
 
 	kick  chan struct{}
@@ -46,7 +46,7 @@ func Open(cfg *Config) (*Host, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	h := &Host{cfg: cfg.full(), made: map[netip.Prefix]bool{}, set: map[key]Route{}, want: map[key]Route{}, waiting: map[key]error{},
+	h := &Host{cfg: cfg.full(), made: map[netip.Prefix]bool{}, set: byKey{}, want: byKey{}, waiting: map[key]error{},
 		kick: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 	h.cfg.Addresses = slices.Clone(cfg.Addresses)
 	var err error
@@ -85,6 +85,7 @@ func (h *Host) SetRoutes(routes ...Route) error {
 	want, errs := h.cfg.plan(routes)
 	h.mu.Lock()
 	h.want = want
+	h.set.share(want)
 	clear(h.waiting)
 	h.mu.Unlock()
 	return h.carryOut(nil, errs)
@@ -103,7 +104,7 @@ func (h *Host) UpdateRoutes(add, del []Route) error {
 	keys := []key{}
 	h.mu.Lock()
 	for k, r := range gone {
-		if _, again := come[k]; !again && h.want[k] == r {
+		if w := h.want[k]; come[k] == nil && w != nil && *w == *r {
 			delete(h.want, k)
 			delete(h.waiting, k)
 			keys = append(keys, k)
@@ -151,19 +152,18 @@ func (h *Host) difference(keys []key) (adds, dels []Route) {
 			keys = append(keys, k)
 		}
 		for k := range h.set {
-			if _, ok := h.want[k]; !ok {
+			if h.want[k] == nil {
 				keys = append(keys, k)
 			}
 		}
 	}
 	for _, k := range keys {
-		want, wanted := h.want[k]
-		has, ok := h.set[k]
+		want, has := h.want[k], h.set[k]
 		switch {
-		case wanted && (!ok || has != want):
-			adds = append(adds, want)
-		case !wanted && ok:
-			dels = append(dels, has)
+		case want != nil && (has == nil || *has != *want):
+			adds = append(adds, *want)
+		case want == nil && has != nil:
+			dels = append(dels, *has)
 		}
 	}
 	order(adds)
@@ -177,8 +177,10 @@ func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed
 	was := make([]Route, len(adds)) // with the same key, zero = none
 	h.mu.Lock()
 	for i, r := range adds {
-		was[i] = h.set[r.key()]
-		h.set[r.key()] = r // first, since events are compared with it
+		if has := h.set[r.key()]; has != nil {
+			was[i] = *has
+		}
+		h.set[r.key()] = h.want[r.key()] // first, since events are compared with it
 	}
 	h.mu.Unlock()
 	errs := make([]error, len(adds))
@@ -223,7 +225,7 @@ func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed
 			continue
 		}
 		if delete(h.set, k); was[i] != (Route{}) {
-			h.set[k] = was[i]
+			h.set[k] = new(was[i])
 		}
 		h.waiting[k] = errs[i]
 	}
@@ -274,7 +276,7 @@ func (h *Host) Waiting() iter.Seq2[Route, error] {
 		waiting := maps.Clone(h.waiting)
 		routes := make([]Route, 0, len(waiting))
 		for k := range waiting {
-			routes = append(routes, h.want[k])
+			routes = append(routes, *h.want[k])
 		}
 		h.mu.Unlock()
 		order(routes)
@@ -292,8 +294,8 @@ func (h *Host) Routes() iter.Seq[Route] {
 		h.mu.Lock()
 		var routes []Route
 		for k, r := range h.set {
-			if h.want[k] == r {
-				routes = append(routes, r)
+			if w := h.want[k]; w != nil && *w == *r {
+				routes = append(routes, *r)
 			}
 		}
 		h.mu.Unlock()
@@ -369,7 +371,10 @@ func (h *Host) remove() error {
 	var errs []error
 	if h.managed {
 		h.mu.Lock()
-		routes := slices.Collect(maps.Values(h.set))
+		var routes []Route
+		for _, r := range h.set {
+			routes = append(routes, *r)
+		}
 		clear(h.set)
 		clear(h.waiting)
 		h.mu.Unlock()

@@ -109,8 +109,8 @@ func (k *kernel) list(family int, filter netlink.Route, mask uint64) (routes []n
 type strangeRoute = netlink.Route
 
 // ours returns the routes of our protocol on the device, of all tables.
-func (h *Host) ours() (set map[key]Route, strange []strangeRoute, err error) {
-	set = map[key]Route{}
+func (h *Host) ours() (set byKey, strange []strangeRoute, err error) {
+	set = byKey{}
 	filter := netlink.Route{LinkIndex: h.index, Protocol: netlink.RouteProtocol(h.cfg.Protocol)}
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
 		list, err := h.list(family, filter, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_OIF|netlink.RT_FILTER_PROTOCOL)
@@ -119,11 +119,11 @@ func (h *Host) ours() (set map[key]Route, strange []strangeRoute, err error) {
 		}
 		for _, n := range list {
 			r, ok := h.route(&n)
-			if _, twice := set[r.key()]; !ok || twice {
+			if !ok || set[r.key()] != nil {
 				strange = append(strange, n)
 				continue
 			}
-			set[r.key()] = r
+			set[r.key()] = &r
 		}
 	}
 	return set, strange, h.macsOf(set)

@@ -40,7 +40,7 @@ func (h *Host) unsetMACs(routes []Route) {
 
 // macsOf adds the MACs of permanent neighbours to routes, if there are any that should have one. On a Sole device, those of
 // other next hops are left from a former process, too.
-func (h *Host) macsOf(set map[key]Route) error {
+func (h *Host) macsOf(set byKey) error {
 	h.mu.Lock()
 	wanted, any := map[netip.Addr]bool{}, false
 	for _, r := range h.want {
@@ -75,11 +75,8 @@ func (h *Host) macsOf(set map[key]Route) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for k, r := range set {
-		if w, ok := h.want[k]; ok && w.MAC.IsZero() {
-			continue // somebody else's neighbour
-		}
-		if r.MAC = macs[r.Via]; !r.MAC.IsZero() {
-			set[k] = r
+		if w := h.want[k]; w == nil || !w.MAC.IsZero() { // else it is somebody else's neighbour
+			r.MAC = macs[r.Via]
 		}
 	}
 	return nil

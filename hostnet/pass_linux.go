@@ -72,6 +72,7 @@ func (h *Host) pass() (rep Repair) {
 	}
 	h.mu.Lock()
 	h.set = set
+	h.set.share(h.want)
 	h.mu.Unlock()
 	if h.managed {
 		rep.Routes, rep.Removed = h.apply(nil, strange)

@@ -93,20 +93,32 @@ func (r Route) bare() Route {
 	return r
 }
 
+// byKey has routes by key. A Route in it does not change, since another one may have it, too.
+type byKey map[key]*Route
+
+// share takes the routes that are equal from another one: each is there once.
+func (t byKey) share(from byKey) {
+	for k, r := range t {
+		if x := from[k]; x != nil && *x == *r {
+			t[k] = x
+		}
+	}
+}
+
 // plan returns the routes with defaults filled in, and those that are wrong.
-func (c *Config) plan(routes []Route) (map[key]Route, RouteErrors) {
-	want := make(map[key]Route, len(routes))
+func (c *Config) plan(routes []Route) (byKey, RouteErrors) {
+	want := make(byKey, len(routes))
 	var wrong RouteErrors
 	for _, r := range routes {
 		f, err := c.fill(r)
-		if other, ok := want[f.key()]; err == nil && ok && other != f {
-			err = fmt.Errorf("there is another one with this prefix and metric: %v", other)
+		if other := want[f.key()]; err == nil && other != nil && *other != f {
+			err = fmt.Errorf("there is another one with this prefix and metric: %v", *other)
 		}
 		if err != nil {
 			wrong = append(wrong, RouteError{r, err})
 			continue
 		}
-		want[f.key()] = f
+		want[f.key()] = &f
 	}
 	return want, wrong
 }

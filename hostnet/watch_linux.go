@@ -202,13 +202,10 @@ func (h *Host) heedsRoute(u *netlink.RouteUpdate) bool {
 	}
 	k := keyOf(&u.Route)
 	if r, ok := h.route(&u.Route); h.mine(&u.Route) {
-		has, here := h.set[k]
-		if u.Type == unix.RTM_DELROUTE {
-			return here && ok && has.bare() == r
-		}
-		return !here || !ok || has.bare() != r
+		same := ok && h.set[k] != nil && h.set[k].bare() == r
+		return same == (u.Type == unix.RTM_DELROUTE)
 	}
-	if _, ok := h.want[k]; ok {
+	if h.want[k] != nil {
 		return true
 	}
 	return u.Type == unix.RTM_NEWROUTE && h.stuck()

@@ -17,6 +17,7 @@
 //
 //	Interface.Process   is it for the gateway's MAC? is it IP?
 //	forward4, forward6  is it well formed? which route?       -> local4, local6: ping, UDP (Listen)
+//	                    may it pass the Filters?
 //	send                which neighbour? rewrite MACs         -> wait: ask for its MAC first
 //	                    TTL - 1, and into the next segment    -> refuse: ICMP errors
 //
@@ -37,6 +38,8 @@
 //
 //   - Layer 3 only: routes lead to nodes, through a tunnel for IP (NextHop.Peer) or directly.
 //     [Encapsulation] says which; the pools of package node change it under traffic.
+//
+// [Interface.SetFilters] has a policy decide about the packets between segments.
 //
 // A [CrossConnect] joins two IP ports and routes nothing.
 //

@@ -42,9 +42,23 @@ func (i *Interface) Lookup(dst frame.MAC, t frame.Tuple) (hop frame.Hop, carried
 			from = h.out.own
 		}
 	}
+	in, out := i.in.Load(), h.out.out.Load()
+	countIn, passIn := in.judges(t)
+	countOut, passOut := out.judges(t)
+	if !passIn || !passOut {
+		return hop, nil, false
+	}
+	hop.Ports = hop.Ports || in != nil || out != nil
 	hop.VNI, hop.Dst, hop.Src = h.out.cfg.VNI, frame.MACFrom(mac), frame.MACFrom(from)
 	v6 := t.Dst.Is6()
-	return hop, func(n frame.Count) { i.carried(v6, n) }, true
+	return hop, func(n frame.Count) {
+		i.carried(v6, n)
+		for _, count := range []func(frame.Count){countIn, countOut} {
+			if count != nil {
+				count(n)
+			}
+		}
+	}, true
 }
 
 // routes reports whether packets between the addresses of t may be routed, as forward4 and forward6 decide.

@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // A cache keeps the answers of Lookup until Watch says that they have changed.
@@ -19,6 +20,8 @@ type cache struct {
 	kept  map[asking]answer
 	told  [2]int // of one MAC, and of all
 	right [2]int // answers that were kept and used: of addresses, and of ports
+
+	rules *policy.Policy // stateless, of filters
 }
 
 type asking struct {
@@ -94,7 +97,7 @@ func (c *cache) change() {
 	c.now += frame.Tick(c.r.IntN(2))
 	n := byte(1 + c.r.IntN(4))
 	table, ip := c.i20.neighbours, addrOf(c.r.IntN(2) == 0, 20, n)
-	switch c.r.IntN(16) {
+	switch c.r.IntN(18) {
 	case 0, 1, 2:
 		table.Learn(&arp.Claim{IP: ip, MAC: host(n), From: frame.NewDest(1, uint16(c.r.IntN(2)))}, c.now)
 	case 3:
@@ -121,6 +124,19 @@ func (c *cache) change() {
 		for _, i := range []*Interface{c.i10, c.i20} {
 			i.Housekeep(c.now)
 		}
+	case 16:
+		deny := policy.Rule{Action: policy.Deny, Protocol: 17, SrcPorts: []policy.PortRange{{First: 1, Last: 1}}, Direction: policy.Direction(c.r.IntN(3))}
+		check.OK(c.t, c.rules.Update(&policy.Config{Stateless: true, Rules: []policy.Rule{deny}[c.r.IntN(2):]}))
+	case 17:
+		in, out := Filter(c.rules.Ingress()), Filter(c.rules.Egress())
+		if c.r.IntN(2) == 0 {
+			in = nil
+		}
+		c.i10.SetFilters(in, nil)
+		if c.r.IntN(2) == 0 {
+			out = nil
+		}
+		c.i20.SetFilters(nil, out)
 	case 15:
 		if c.r.IntN(4) > 0 {
 			return
@@ -138,6 +154,7 @@ func (c *cache) change() {
 func TestLookup(t *testing.T) {
 	for seed := range uint64(5) {
 		c := &cache{star: newStar(t, 4), r: rand.New(rand.NewPCG(seed, 1)), kept: map[asking]answer{}}
+		c.rules = check.Must(policy.New(&policy.Config{Stateless: true}))(t)
 		stop := c.i10.Watch(func(mac frame.MAC) {
 			if mac.IsZero() {
 				c.told[1]++

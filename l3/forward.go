@@ -78,6 +78,9 @@ func (i *Interface) forward4(x *packet) frame.Verdict {
 	case p[8] <= 1:
 		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
+	if v := i.in.Load().pass(x, i.cfg.VNI); v != frame.Continue {
+		return v
+	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow4(p)
@@ -118,6 +121,9 @@ func (i *Interface) forward6(x *packet) frame.Verdict {
 	case p[7] <= 1:
 		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
+	if v := i.in.Load().pass(x, i.cfg.VNI); v != frame.Continue {
+		return v
+	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow6(p)
@@ -136,6 +142,9 @@ func (i *Interface) forward6(x *packet) frame.Verdict {
 func (i *Interface) send(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
 	x.out = out
+	if v := out.out.Load().pass(x, out.cfg.VNI); v != frame.Continue {
+		return v
+	}
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
 			if _, ok := i.answerable(x, 0); ok && t.Failed(h.to.Peer()) {

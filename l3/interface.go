@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gaissmai/bart"
@@ -30,6 +31,8 @@ type InterfaceConfig struct {
 	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; VTEPMAC is required
 
 	NoAsk bool `json:"noAsk,omitzero"` // never asks for neighbours: a control plane sets them, or they speak first
+
+	RouterAdvertisements *RouterAdvertisements `json:"routerAdvertisements,omitzero"` // by which IPv6 hosts configure themselves; nil = none
 
 	// Neighbours is the segment's ARP and ND; required with Addresses.
 	Neighbours *arp.Responder `json:"-"`
@@ -71,6 +74,9 @@ type Interface struct {
 
 	addrs []netip.Addr // all of its own
 
+	in, out   atomic.Pointer[filter]
+	filtering sync.Mutex // SetFilters
+
 	// Under the lock of the gateway's queue.
 	waiting map[netip.Addr]*waiting
 	asking  shares.List[*waiting]
@@ -79,6 +85,9 @@ type Interface struct {
 
 	unresolved atomic.Uint64
 	tick       atomic.Uint32 // of the last Housekeep
+	advertiser advertiser    // of Housekeep
+	hostMTU    atomic.Int32  // by SetHostMTU
+	again      atomic.Bool   // advertise at once
 
 	counts perworker.Set[counts]
 }
@@ -93,7 +102,7 @@ func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
-	i.cfg.Addresses = slices.Clone(cfg.Addresses)
+	i.cfg = i.Config()
 	if cfg.Neighbours != nil {
 		i.neighbours = cfg.Neighbours.Table()
 	}
@@ -131,7 +140,11 @@ func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
 		}
 	}
 	if cfg.Neighbours != nil {
-		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, VTEPMAC: i.cfg.VTEPMAC, Anycast: cfg.Anycast}); err != nil {
+		g := &arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, VTEPMAC: i.cfg.VTEPMAC, Anycast: cfg.Anycast}
+		if cfg.RouterAdvertisements != nil {
+			g.Solicited = i.solicited
+		}
+		if err := cfg.Neighbours.SetGateway(g); err != nil {
 			return nil, err
 		}
 		cfg.Neighbours.Table().Watch(i.asked, i.resolved)
@@ -200,6 +213,9 @@ func (c *InterfaceConfig) Check() error {
 			w.Wrong(field, p, "%v", err)
 		}
 	}
+	if c.RouterAdvertisements != nil {
+		c.RouterAdvertisements.check(w, c)
+	}
 	return w.Err()
 }
 
@@ -240,8 +256,11 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 }
 
 // Close removes the interface, the routes of its addresses, the next hops on it, and routes that
-// have no other next hop.
-func (i *Interface) Close() error { return i.close(false) }
+// have no other next hop. Hosts hear that they have lost their router, unless other VTEPs have the same gateway.
+func (i *Interface) Close() error {
+	i.Retire()
+	return i.close(false)
+}
 
 // Hold is Close, except that packets to prefixes that only this interface led to are dropped,
 // instead of following a shorter prefix, until another route is added or [VRF.Release] is
@@ -284,6 +303,7 @@ func (i *Interface) close(hold bool) error {
 		i.cfg.Neighbours.SetGateway(nil)
 	}
 	i.drain()
+	i.SetFilters(nil, nil)
 	return nil
 }
 
@@ -294,6 +314,11 @@ func (i *Interface) MAC() frame.MAC { return i.cfg.MAC }
 func (i *Interface) Config() InterfaceConfig {
 	c := i.cfg
 	c.Addresses = slices.Clone(c.Addresses)
+	if c.RouterAdvertisements != nil {
+		ra := *c.RouterAdvertisements
+		ra.DNS = slices.Clone(ra.DNS)
+		c.RouterAdvertisements = &ra
+	}
 	return c
 }
 

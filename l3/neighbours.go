@@ -169,7 +169,7 @@ func (i *Interface) reroute(p *queuedPacket) frame.Verdict {
 	return i.forward4(&p.x)
 }
 
-// Housekeep asks for next hops again, gives up, and expires packets and fragments. The switch's
+// Housekeep asks for next hops again, gives up, expires packets and fragments, and sends router advertisements. The switch's
 // housekeeping calls it. Ports and peers with few questions come first.
 func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
@@ -198,6 +198,11 @@ func (i *Interface) Housekeep(now frame.Tick) {
 	maps.DeleteFunc(i.rates, func(_ frame.Dest, r rate) bool { return int32(now-r.second) > 1 }) // a worker's tick may be behind
 	l.mu.Unlock()
 	i.vrf.gateway.fragments.expire(now)
+	i.in.Load().housekeep(now)
+	i.out.Load().housekeep(now)
+	if ra := i.cfg.RouterAdvertisements; ra != nil && (i.advertiser.due(now, ra) || i.again.Swap(false)) {
+		i.advertise(false)
+	}
 	for _, a := range ask {
 		i.ask(a[0], a[1])
 	}

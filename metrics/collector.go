@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -35,7 +36,8 @@ type Sources struct {
 	VTEPs      map[string]*vtep.VTEP
 	Underlays  map[string]Underlay
 	Neighbours map[frame.VNI]*arp.Responder // one of those that share a table: they count together
-	Interfaces map[frame.VNI]*l3.Interface  // by the segment they are on
+	Snoopers   map[frame.VNI]*snoop.Snooper
+	Interfaces map[frame.VNI]*l3.Interface // by the segment they are on
 	Packets    map[string]*port.Packet
 	Buffers    map[string]*port.Buffered
 	Captures   map[string]*capture.Capture
@@ -66,6 +68,7 @@ func New(cfg *Config) *Collector {
 	s.vtep("", vtep.Stats{}, false)
 	s.underlay("", underlay.Stats{})
 	s.neighbours("", arp.Stats{})
+	s.multicast("", snoop.Stats{})
 	s.gateway("", "", l3.InterfaceStats{})
 	s.packet("", port.PacketStats{})
 	s.buffered("", port.BufferedStats{})
@@ -118,6 +121,7 @@ func (s sink) sources(x Sources, peers bool) {
 		}
 	}
 	each(x.Neighbours, func(vni frame.VNI, r *arp.Responder) { s.neighbours(vni.String(), r.Stats()) })
+	each(x.Snoopers, func(vni frame.VNI, m *snoop.Snooper) { s.multicast(vni.String(), m.Stats()) })
 	each(x.Interfaces, func(vni frame.VNI, i *l3.Interface) { s.gateway(text(i.VRF().Name()), vni.String(), i.Stats()) })
 	each(x.Packets, func(name string, p *port.Packet) { s.packet(text(name), p.Stats()) })
 	each(x.Buffers, func(name string, b *port.Buffered) { s.buffered(text(name), b.Stats()) })

@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -87,6 +88,7 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	n := make1[arp.Stats](m)
 	n.Table.Entries += n.Table.Snooped
 	s.neighbours("100", n)
+	s.multicast("100", make1[snoop.Stats](m))
 	s.gateway("tenant", "100", make1[l3.InterfaceStats](m))
 	s.packet("eth0", make1[port.PacketStats](m))
 	s.buffered("serial", make1[port.BufferedStats](m))

@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -17,6 +18,7 @@ type Node interface {
 	Policies() map[string]*policy.Policy
 	Guards() map[frame.VNI]map[string]*policy.Guard
 	Neighbours(vni frame.VNI) *arp.Responder
+	Snooper(vni frame.VNI) *snoop.Snooper
 	Interfaces() []*l3.Interface
 	Capture() *capture.Capture
 	PortsUp() map[string]bool
@@ -28,11 +30,12 @@ func OfNode(n Node) *Config {
 	return &Config{Switch: n.Switch(), Sources: func() Sources {
 		s := Sources{
 			VTEPs: n.Tunnels(), Policies: n.Policies(), Guards: n.Guards(),
-			Neighbours: map[frame.VNI]*arp.Responder{}, Interfaces: map[frame.VNI]*l3.Interface{},
+			Neighbours: map[frame.VNI]*arp.Responder{}, Snoopers: map[frame.VNI]*snoop.Snooper{}, Interfaces: map[frame.VNI]*l3.Interface{},
 			Captures: map[string]*capture.Capture{"node": n.Capture()}, Ports: n.PortsUp(),
 		}
 		for _, v := range n.Switch().VSIs() {
 			s.Neighbours[v.VNI()] = n.Neighbours(v.VNI())
+			s.Snoopers[v.VNI()] = n.Snooper(v.VNI())
 		}
 		for _, i := range n.Interfaces() {
 			s.Interfaces[i.VNI()] = i

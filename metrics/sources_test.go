@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/snoop"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -38,7 +39,8 @@ func TestZero(t *testing.T) {
 	}
 	nothing := func() Sources {
 		return Sources{
-			VTEPs: map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil, "b": (*underlay.UDP)(nil)},
+			Snoopers: map[frame.VNI]*snoop.Snooper{1: nil},
+			VTEPs:    map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil, "b": (*underlay.UDP)(nil)},
 			Neighbours: map[frame.VNI]*arp.Responder{1: nil}, Interfaces: map[frame.VNI]*l3.Interface{1: nil},
 			Packets: map[string]*port.Packet{"a": nil},
 			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*capture.Capture{"a": nil},

@@ -23,9 +23,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(carry.Suite{M: m}) }
 
 // running starts a node, which ends with the test.
-func running(t *testing.T) *Node {
+func running(t *testing.T, o ...*Options) *Node {
 	t.Helper()
-	n, err := New(nil)
+	n, err := New(append(o, nil)[0])
 	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(context.Background()) }()

@@ -229,6 +229,15 @@ func TestBetween(t *testing.T) {
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.12"], "members": [{"port": "p1"}], "noLearning": true}]}`,
 			[]talker{{from: "p1", src: 1, dst: everybody, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: everybody, ip: "10.0.30.1"}}},
+		{"the policies of a gateway exchange names and rules", head + `"policies": [` + deny("a", "10.0.20.9/32") + `,` + deny("b") + `], "segments": [
+			{"vni": 10, "members": [{"port": "p1"}], "noLearning": true, "gateway": {"vrf": "red", "policy": "a", "addresses": ["10.0.10.1/24"], ` + gate + `}},
+			{"vni": 20, "members": [{"port": "p2"}], "noLearning": true, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:02"},
+			 "neighbours": {"static": [{"ip": "10.0.20.9", "mac": "02:00:00:00:00:09"}, {"ip": "10.0.20.8", "mac": "02:00:00:00:00:08"}]}}], "vrfs": [{"name": "red"}]}`,
+			head + `"policies": [` + deny("a") + `,` + deny("b", "10.0.20.9/32") + `], "segments": [
+			{"vni": 10, "members": [{"port": "p1"}], "noLearning": true, "gateway": {"vrf": "red", "policy": "b", "addresses": ["10.0.10.1/24"], ` + gate + `}},
+			{"vni": 20, "members": [{"port": "p2"}], "noLearning": true, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:02"},
+			 "neighbours": {"static": [{"ip": "10.0.20.9", "mac": "02:00:00:00:00:09"}, {"ip": "10.0.20.8", "mac": "02:00:00:00:00:08"}]}}], "vrfs": [{"name": "red"}]}`,
+			[]talker{{from: "p1", src: 7, dst: theGate, ip: "10.0.20.9"}, {from: "p1", src: 7, dst: theGate, ip: "10.0.20.8"}}},
 		{"a guard for a policy", head + `"policies": [` + deny("a", "0.0.0.0/0") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}, {"port": "p3"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "members": [{"port": "p1", "guard": {"macs": ["02:00:00:00:00:77"]}}, {"port": "p3"}], "noLearning": true}]}`,

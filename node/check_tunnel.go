@@ -126,7 +126,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	if t.Type == encap.TypeFOU && t.Port == 0 {
 		k.Fail(key+".port", nil, "required: IP in UDP has no port of its own")
 	}
-	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
+	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC, VLAN int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" does not have this setting")
 	k.Ask(key, at, check)
 }

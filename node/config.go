@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -61,6 +62,7 @@ type Tunnel struct {
 	Prefix  netip.Prefix `json:"prefix,omitzero"`
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	MAC     frame.MAC    `json:"mac,omitzero"`
+	VLAN    uint16       `json:"vlan,omitzero"`
 
 	Prefix6  netip.Prefix `json:"prefix6,omitzero"`  // over "packet": the Prefix of Local6
 	Gateway6 netip.Addr   `json:"gateway6,omitzero"` // over "packet": the Gateway of Local6
@@ -124,6 +126,7 @@ type Segment struct {
 	FDB          []FDB           `json:"fdb,omitempty"`         // static entries
 	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND suppression and proxy; default none, but a gateway resolves its own next hops
 	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // gateway of the segment; default none
+	Multicast    *snoop.Config   `json:"multicast,omitzero"`    // IGMP and MLD snooping; default none: multicast is flooded. Isolated members, and others with a Group, may not act as queriers or multicast routers
 	Policy       string          `json:"policy,omitzero"`       // name of the policy for frames in and out, on members and tunnels
 }
 
@@ -172,6 +175,10 @@ type Neighbour struct {
 type SegmentGateway struct {
 	VRF string `json:"vrf"`          // needed: name of the VRF
 	BFD *BFD   `json:"bfd,omitzero"` // probes the next hops of routes on the interface; default none
+
+	// Policy is the name of the policy for packets that are routed: Ingress for those from the segment, Egress for those to it. It
+	// does not see what stays in the segment, packets for the gateway itself, nor MACs.
+	Policy string `json:"policy,omitempty"`
 	Gateway
 }
 

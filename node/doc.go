@@ -21,7 +21,7 @@
 //	                              control.Plane: flood lists, static entries and routes
 //
 // The settings are those of the packages below, which also check them. Defaults are safe: a TAP gets the MTU that
-// fits the tunnels, senders of longer packets get ICMP errors, the MACs of a gateway are in the FDB, and the
+// fits the tunnels, also when the MTU of the underlay changes, senders of longer packets get ICMP errors, the MACs of a gateway are in the FDB, and the
 // policy of a member applies before that of its segment. Other owners add rows with [Node.Program].
 //
 // A tunnel over packet sockets may have the address of a gateway whose segment has a packet port on the same device, as

@@ -24,6 +24,7 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/port/porttest"
 	"github.com/vxswitch/vxswitch/port/water"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
@@ -59,6 +60,7 @@ var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[afpacket.Config]():            reflect.TypeFor[Tunnel](),
 	reflect.TypeFor[underlay.TxConfig]():          nil,
 	reflect.TypeFor[underlay.UDPConfig]():         nil,
+	reflect.TypeFor[snoop.Config]():               nil,
 	reflect.TypeFor[vswitch.AttachConfig]():       nil,
 	reflect.TypeFor[vswitch.Config]():             nil,
 	reflect.TypeFor[vswitch.TooBigConfig]():       nil,
@@ -120,6 +122,8 @@ var elsewhere = map[string]string{
 	"underlay.UDPConfig.DefaultTTL": "every packet of a VTEP has a TTL: vtep.Header",
 
 	"vtep.Header.Sockets": "the number of sockets with a peer's underlay.TxConfig",
+
+	"snoop.Config.Send": "the switch's",
 
 	"vswitch.AttachConfig.Shut":     "the node shuts and opens while it changes things",
 	"vswitch.AttachConfig.KeepOpen": "the node closes ports itself",

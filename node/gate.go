@@ -93,6 +93,9 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 			continue
 		}
 		closed = true
+		if gateway {
+			s.retire(c)
+		}
 		s.gate.gateway, s.gate.unknown = s.gate.gateway || gateway, s.gate.unknown || unknown
 		if n.take(a, about(vni), "close", func() error { return s.closeGate(shut) }) {
 			return

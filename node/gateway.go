@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // A neighbourhood has the settings of a segment's neighbours and gateway. If it changes, they are recreated.
@@ -22,9 +24,9 @@ type neighbourhood struct {
 
 func (c *Segment) neighbourhood() neighbourhood {
 	g := c.Gateway
-	if g != nil && g.BFD != nil {
+	if g != nil {
 		x := *g
-		x.BFD = nil
+		x.BFD, x.Policy = nil, ""
 		g = &x
 	}
 	return neighbourhood{g, c.responder(nil), *c.table(), c.CrossConnect}
@@ -35,6 +37,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	if s.bfd = nil; c.Gateway != nil {
 		s.bfd = c.Gateway.BFD
 	}
+	n.setGatewayPolicy(s, c)
 	was := s.table
 	defer func() { s.renewed = s.renewed || was != nil && was != s.table }()
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
@@ -78,9 +81,11 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		}
 	}
 	if !c.ethernet() || s.iface != nil {
+		s.advertiseMTU(n.hostMTU(c))
 		return nil
 	}
-	err := n.setInterface(s, c.iface(s.responder, s.vsi.Send))
+	cfg := c.iface(s.responder, s.vsi.Send)
+	err := n.setInterface(s, c, cfg)
 	if err == nil {
 		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
 			s.dropInterface()
@@ -122,13 +127,37 @@ func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bo
 	return cfg
 }
 
+// hostMTU returns the longest IP packet of a host that fits all tunnels of a segment, 0 without tunnels, or if IPv6 does not fit.
+func (n *Node) hostMTU(c *Segment) (mtu int) {
+	for _, in := range c.in() {
+		if t := n.tunnels[in.Tunnel]; t != nil {
+			if fits := c.Fits(t.v) - encap.EthernetLen; mtu == 0 || fits < mtu {
+				mtu = fits
+			}
+		}
+	}
+	if mtu < l3.MinHostMTU {
+		return 0
+	}
+	return mtu
+}
+
+// advertiseMTU has the gateway advertise what fits the tunnels.
+func (s *segment) advertiseMTU(mtu int) {
+	if s.iface != nil {
+		s.iface.SetHostMTU(mtu)
+	}
+}
+
 // setInterface makes a segment's interface.
-func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
+func (n *Node) setInterface(s *segment, c *Segment, cfg l3.InterfaceConfig) error {
 	cfg.Notify = n.sw.Notify
 	return n.step("gateway", func() error {
 		i, err := n.vrf(s.made.gateway.VRF).NewInterface(&cfg)
 		if err == nil {
 			s.iface = i
+			n.setGatewayPolicy(s, c)
+			s.advertiseMTU(n.hostMTU(c))
 		}
 		return err
 	})
@@ -178,10 +207,42 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	if cfg.Port == 0 {
 		return nil // not restored; the error is recorded
 	}
-	if err := n.setInterface(s, cfg); err != nil {
+	if err := n.setInterface(s, c, cfg); err != nil {
 		return err
 	}
 	return s.configure(c.vsi(n.slots(s, c)))
+}
+
+// setGatewayPolicy has the policy of the gateway judge what it routes.
+func (n *Node) setGatewayPolicy(s *segment, c *Segment) {
+	var p *policy.Policy
+	if r := n.policies[c.gatewayPolicy()]; r != nil {
+		p = r.Policy
+	}
+	switch {
+	case s.iface == nil || p == s.ruled:
+		return
+	case p == nil:
+		s.iface.SetFilters(nil, nil)
+	default:
+		s.iface.SetFilters(p.Ingress(), p.Egress())
+	}
+	s.ruled = p
+}
+
+// gatewayPolicy returns the name of the policy of the segment's gateway.
+func (c *Segment) gatewayPolicy() string {
+	if c == nil || c.Gateway == nil {
+		return ""
+	}
+	return c.Gateway.Policy
+}
+
+// retire tells hosts that the gateway is their router no longer, if c, nil for no segment, has none that goes on to say so.
+func (s *segment) retire(c *Segment) {
+	if s.iface != nil && (c == nil || c.Gateway == nil || c.Gateway.RouterAdvertisements == nil || c.Gateway.MAC != s.iface.MAC()) {
+		s.iface.Retire()
+	}
 }
 
 // dropInterface removes the gateway or the cross-connect from a segment. The gateway's routes are held until the gates open.
@@ -189,7 +250,7 @@ func (s *segment) dropInterface() {
 	if s.iface != nil {
 		s.iface.Hold()
 	}
-	s.iface, s.crossConnect = nil, nil
+	s.iface, s.crossConnect, s.ruled = nil, nil, nil
 }
 
 func mode(c *Segment) arp.Mode {

@@ -135,6 +135,7 @@ func (n *Node) Run(ctx context.Context) error {
 	follower.Go(func() { n.follow(following, events) })
 	follower.Go(func() { n.prober.run(following) })
 	follower.Go(func() { n.retry(following) })
+	follower.Go(func() { n.followMTUs(following) })
 	err := n.sw.Run(ctx)
 	stop()
 	follower.Wait()

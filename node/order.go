@@ -66,8 +66,9 @@ func inSteps(old, c *Segment, was, is wanted) bool {
 		return g != nil && !reflect.DeepEqual(was.vrfs[g.VRF], is.vrfs[g.VRF])
 	}
 	count(old.Policy != c.Policy)
-	rules(old.Policy)
-	rules(c.Policy)
+	for _, name := range []string{old.Policy, c.Policy, old.gatewayPolicy(), c.gatewayPolicy()} {
+		rules(name)
+	}
 	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
 	count(old.NoFlood != c.NoFlood)
 	count(old.InnerVLAN != c.InnerVLAN)

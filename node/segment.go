@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -26,10 +27,14 @@ type segment struct {
 	table        *arp.Table
 	responder    *arp.Responder
 	iface        *l3.Interface
+	ruled        *policy.Policy // the filters of iface
 	crossConnect *l3.CrossConnect
 	renewed      bool        // the table has been replaced or removed, and readers of events are not told
 	macs         []frame.MAC // of the interface, in the FDB
 	guards       map[string]*policy.Guard
+
+	snooped *snoop.Config // settings of snooper
+	snooper *snoop.Snooper
 
 	bfd      *BFD              // of the gateway
 	settings vswitch.VSIConfig // of the VSI, when the gate is open
@@ -77,6 +82,9 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 		s.first = in[0].Tunnel
 	}
 	if n.setTunnels(s, c, a); a.ends(nil) || a.ends(n.setGateway(s, c)) {
+		return
+	}
+	if a.ends(n.setMulticast(s, c)) {
 		return
 	}
 	slots := n.slots(s, c)
@@ -148,6 +156,9 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	slots.TooBig = n.sw.TooBig() // between ports as well
 	if s.responder != nil {
 		slots.Neighbour = s.responder
+	}
+	if s.snooper != nil {
+		slots.Multicast = s.snooper
 	}
 	if s.iface != nil {
 		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.PathMTU(), slots.TooBig)
@@ -223,6 +234,9 @@ func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (
 	}
 	if m.mode(c) == arp.Access {
 		ingress = append(ingress, arp.OnlyIP{})
+	}
+	if m.attach().Group != 0 && s.snooper != nil { // others in the group would not hear its queries
+		slots.Multicast = s.snooper.Hosts()
 	}
 	if m.NeighbourMode != nil && s.responder != nil {
 		if slots.Neighbour, err = s.responder.With(*m.NeighbourMode); err != nil {

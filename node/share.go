@@ -18,7 +18,7 @@ import (
 // that address at the gateway, unless it is a /32 or /128.
 func (w wanted) sharing(t *Tunnel, a netip.Addr) (*Segment, netip.Prefix) {
 	p := w.ports[t.Device]
-	if t.Underlay != UnderlayPacket || p == nil || p.Type != PortPacket || p.Namespace != "" {
+	if t.Underlay != UnderlayPacket || t.VLAN != 0 || p == nil || p.Type != PortPacket || p.Namespace != "" {
 		return nil, netip.Prefix{}
 	}
 	for _, g := range w.segments {
@@ -63,7 +63,7 @@ func (c *Config) unshared() (list []string) {
 				}
 				if slices.ContainsFunc(s.Gateway.Addresses, func(x netip.Prefix) bool { return x.Addr() == a.WithZone("") }) {
 					list = append(list, fmt.Sprintf("tunnel %q and the gateway of VNI %d both have the address %v, and do not share it; "+
-						"to share it, the tunnel needs the underlay packet, and the segment an untagged packet port on the same device", t.Name, s.VNI, a))
+						"to share it, the tunnel needs the underlay packet and no vlan, and the segment an untagged packet port on the same device", t.Name, s.VNI, a))
 				}
 			}
 		}

@@ -114,6 +114,8 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 		return nil, err
 	}
 	how.flow.Slot = slot
+	e := &entry{flow: f, plan: how, slot: slot}
+	o.hold(e, 1) // before a program can find it
 	o.dp.Slot(slot).Validate(v)
 	if how.in {
 		err = o.dp.PutIn(how.inKey, &how.flow)
@@ -123,17 +125,17 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
+		o.hold(e, -1)
 		o.dp.Slot(slot).Kill()
 		o.free = append(o.free, slot)
 		o.cfg.Log.Warn("offload: putting a flow", "err", err)
 		return nil, errDatapath
 	}
-	now := clock()
-	e := &entry{flow: f, plan: how, slot: slot, put: now, used: now}
+	e.put = clock()
+	e.used = e.put
 	e.item = o.order.Add(p.From, e, 1)
 	o.entries[f.Pair] = e
-	o.hold(e, 1)
-	if !o.valid(e) { // by a change from before hold, of which Changed has told nobody
+	if !o.valid(e) { // by a change since, which stir may have come too early for
 		o.stir()
 	}
 	o.stats.Added++
@@ -160,7 +162,7 @@ func (o *Offload) room(from frame.Dest) bool {
 	return true
 }
 
-// hold counts the entries of an epoch: Changed does not wake anybody for others.
+// hold counts the entries of an epoch: Changed does not wake anybody for others, nor Settle wait.
 func (o *Offload) hold(e *entry, n int) {
 	o.held[e.plan.flow.SrcEpoch].Add(uint32(n))
 	o.held[e.plan.flow.DstEpoch].Add(uint32(n))
@@ -168,6 +170,9 @@ func (o *Offload) hold(e *entry, n int) {
 
 // remove takes an entry out. Its slot waits for a grace period. o.mu is held.
 func (o *Offload) remove(e *entry) {
+	if o.valid(e) { // else Changed has said so
+		o.unsettled.Store(true)
+	}
 	o.dp.Slot(e.slot).Kill()
 	if e.err = o.delete(e); e.err != nil {
 		o.cfg.Log.Warn("offload: deleting a flow", "err", e.err)

@@ -19,7 +19,7 @@ func TestJoined(t *testing.T) {
 			}
 		}
 		g1, g2 := n.Host("g1"), n.Host("g2")
-		s, r := newSiteOf(t, a, g1, nil, 1, 2), newSiteOf(t, b, g2, nil, 2, 1)
+		s, r := newSiteOf(t, a, g1, 1, 2), newSiteOf(t, b, g2, 2, 1)
 		g1.Ping(guest(2), 20)
 		s.flows(2)
 		r.flows(2)

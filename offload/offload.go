@@ -22,8 +22,7 @@ type Config struct {
 	Log   *slog.Logger  // nil is silent
 
 	// Unverified also carries received packets with an outer UDP checksum that no network card has verified, without verifying it
-	// (RFC 7348, section 5). By default they go to user space: those of a kernel's vxlan device over veth, which have
-	// checksums unless it is made with noudpcsum.
+	// (RFC 7348, section 5). By default they go to user space, but for packets of this machine, which have met no card.
 	Unverified bool
 }
 
@@ -69,7 +68,7 @@ type Stats struct {
 	// A pair is counted once a second, with each of its tuples if it was hinted with them.
 	Refused map[string]uint64 `json:"refused"`
 
-	// Frames that the programs have left to user space, by cause.
+	// Frames that the programs have left to user space, by cause, and as "lost" those that they have dropped, since the kernel failed half-way.
 	Misses map[string]uint64 `json:"misses"`
 
 	HintsLost uint64 `json:"hints_lost"` // hints that came too fast

@@ -35,8 +35,10 @@ type Offload struct {
 	lost  atomic.Uint64                  // hints
 	wake  chan struct{}                  // something is void
 	held  [datapath.Epochs]atomic.Uint32 // entries that depend on an epoch
-	done  chan struct{}
-	ended sync.WaitGroup
+
+	unsettled atomic.Bool // entries were void, or removed, since the last Settle: programs may be at work with them
+	done      chan struct{}
+	ended     sync.WaitGroup
 
 	// Of the goroutine.
 	home    *home
@@ -171,6 +173,7 @@ func (o *Offload) Changed(_ frame.VNI, mac frame.MAC) {
 	}
 	o.dp.Bump(i)
 	if i == datapath.Global || o.held[i].Load() != 0 {
+		o.unsettled.Store(true)
 		o.stir()
 	}
 }
@@ -187,9 +190,14 @@ func (o *Offload) stir() {
 	}
 }
 
-// Settle implements vswitch.Offload.
+// Settle implements vswitch.Offload. There is nothing to wait for if no entry has become void since the last time: what a control
+// plane adds is in force at once.
 func (o *Offload) Settle() {
+	if !o.unsettled.Swap(false) {
+		return
+	}
 	if err := datapath.Grace(); err != nil {
+		o.unsettled.Store(true)
 		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
 	}
 	o.mu.Lock()

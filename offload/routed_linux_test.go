@@ -75,7 +75,7 @@ func TestRouted(t *testing.T) {
 	n := netns.New(t)
 	a, b, g1, g3 := n.Host("a"), n.Host("b"), n.Host("g1"), n.Host("g3")
 	n.Link(a, "192.0.2.1/24", b, "192.0.2.2/24")
-	s := newSiteOf(t, a, g1, nil, 1, 2)
+	s := newSiteOf(t, a, g1, 1, 2)
 	there := check.Must(s.sw.VSI(200, nil))(t)
 	check.Must(there.Attach(s.v, 200))(t)
 	check.OK(t, s.v.SetFlood(200, s.v.Flood(vni)...))
@@ -174,7 +174,7 @@ func TestSymmetricIRB(t *testing.T) {
 	g := [2]*netns.Host{n.Host("g1"), n.Host("g2")}
 	var sites [2]*site
 	for i, h := range []*netns.Host{a, b} {
-		s := newSiteOf(t, h, g[i], nil, i+1, 2-i)
+		s := newSiteOf(t, h, g[i], i+1, 2-i)
 		sites[i] = s
 		check.OK(t, s.v.SetFlood(vni)) // no segment is shared
 		far := check.Must(s.sw.VSI(l3vni, nil))(t)

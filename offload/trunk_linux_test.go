@@ -57,7 +57,7 @@ func TestTrunk(t *testing.T) {
 			if kind != "veth" {
 				g = a
 			}
-			s := newSiteOf(t, a, g, nil, 1, 2)
+			s := newSiteOf(t, a, g, 1, 2)
 			far, near := check.Must(s.sw.VSI(300, nil))(t), check.Must(s.sw.VSI(400, nil))(t)
 			check.Must(far.Attach(s.v, 300))(t)
 			check.Must(far.Attach(s.tap, 5))(t)

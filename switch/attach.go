@@ -28,7 +28,7 @@ var ErrTagTaken = errors.New("already attached")
 type AttachConfig struct {
 	Group    uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel 1
 	Hub      bool   `json:"hub,omitzero"`        // of a tunnel: its peers reach each other through this switch (group 0)
-	NoLearn  bool   `json:"noLearning,omitzero"` // source MACs are not learned
+	NoLearn  bool   `json:"noLearning,omitzero"` // source MACs are not learned; of a tunnel, neighbours only in answer to the gateway's own questions
 	MaxMACs  int    `json:"maxMACs,omitzero"`    // limit of learned MACs on the port, or on each peer of a tunnel; 0 = the segment's limit alone
 	NoFlood  Class  `json:"noFlood,omitzero"`    // classes of flooded frames that are not sent out here
 	Storm    Storm  `json:"storm,omitzero"`      // rates of flooded frames that enter here; defaults on ports other than tunnels: 10,000 packets a second of broadcast, 50,000 of multicast, and where learning is on 50,000 of unknown unicast (DefaultStorm)
@@ -180,12 +180,12 @@ func (a *Attachment) circuit(last Slots) *circuit {
 		enters = atAll
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
+		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), selector: selectorOf(slots.Multicast), tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
-		confined: a.port.tunnel == nil && confines(slots.Neighbour), enters: enters, leaves: lookOf(slots.Egress),
+		confined: a.port.tunnel == nil && confines(slots.Neighbour), hidden: a.port.tunnel == nil && hides(slots.Neighbour), enters: enters, leaves: lookOf(slots.Egress),
 	}
 }
 

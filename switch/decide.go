@@ -37,6 +37,7 @@ type circuit struct {
 	noFloodOut    Class  // of the attachment: gets no copies
 	locked        bool   // learn is false, and source MACs need an entry here
 	confined      bool   // may reach the gateway only
+	hidden        bool   // enters no tunnel
 	routeIsolated bool   // of the VSI
 	innerVLAN     VLANMode
 	native        bool // passes tags, on a port where tags are VLANs
@@ -44,6 +45,7 @@ type circuit struct {
 	enters        look       // what decides about unicast frames that enter here
 	leaves        look       // or leave
 	fib           FIB        // slot Gateway, if it is one; nil in the switch's own
+	selector      Selector   // slot Multicast; likewise
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 
@@ -72,8 +74,8 @@ const (
 //  3. check and learn the source MAC
 //  4. slot Neighbour: ARP and ND
 //  5. drop frames to MACs that bridges do not forward
-//  6. look up the destination: unknown ones are flooded, the switch's own go to slot Gateway
-//  7. split horizon
+//  6. look up the destination: unknown ones are flooded, groups after slot Multicast, the switch's own go to slot Gateway
+//  7. split horizon, and hosts whose MACs stay local
 //  8. the MTU of the way out, and slot TooBig
 //
 // It does no I/O, and changes nothing but the FDB, by learning. If it forwards the frame itself, it
@@ -104,7 +106,9 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 		return frame.Drop(r), nil
 	}
 	if c.slots.Neighbour != nil && isNeighbour(b) { // 4
-		if v := c.slots.Neighbour.Process(f, *at); v != frame.Continue {
+		told := *at
+		told.NoLearn = !c.learn && c.port.tunnel != nil
+		if v := c.slots.Neighbour.Process(f, told); v != frame.Continue {
 			return v, nil
 		}
 	}
@@ -122,10 +126,16 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 		return frame.Drop(frame.NotGateway), nil
 	}
 	if !known {
-		if dst := frame.MAC(b); c.misses && !dst.IsGroup() {
+		dst := frame.MAC(b)
+		if c.misses && !dst.IsGroup() {
 			c.vsi.miss(dst, f.From, at.Tick)
 		}
-		return c.flood(frame.MAC(b)), nil
+		if c.selector != nil && classOf(dst) == Multicast {
+			if v := c.selector.Process(f, *at); v != frame.Continue {
+				return v, nil
+			}
+		}
+		return c.flood(dst), nil
 	}
 	switch {
 	case d == frame.Filter:
@@ -141,6 +151,9 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	e := c.vsi.view.Load().find(d.Port())
 	if e == nil { // detached a moment ago
 		return c.flood(frame.MAC(b)), nil
+	}
+	if c.hidden && e.port.tunnel != nil {
+		return frame.Drop(frame.NotGateway), nil
 	}
 	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port { // 7
 		return frame.Drop(frame.SplitHorizon), nil
@@ -259,6 +272,9 @@ func (c *circuit) flood(dst frame.MAC) frame.Verdict {
 		return frame.Drop(frame.MulticastOff)
 	case UnknownUnicast:
 		return frame.Drop(frame.UnknownUnicastOff)
+	}
+	if c.hidden {
+		return frame.FloodLocal
 	}
 	return frame.FloodAll
 }

@@ -18,6 +18,11 @@ type say frame.Verdict
 
 func (s say) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Verdict(s) }
 
+// hider is a Hider.
+type hider struct{ say }
+
+func (hider) Hides() bool { return true }
+
 // TestDecide is (tables, frame in) -> verdict. The segment has local ports a (1) and
 // b (2), isolated ports i (3) and j (4), a tunnel t (5) and a hub h (6).
 func TestDecide(t *testing.T) {
@@ -38,6 +43,7 @@ func TestDecide(t *testing.T) {
 
 	strip := func(v *VSIConfig, _ *AttachConfig) { v.InnerVLAN = VLANStrip }
 	pass := func(v *VSIConfig, _ *AttachConfig) { v.InnerVLAN = VLANPass }
+	hiding := func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = hider{say(frame.Continue)} }
 	locked := func(_ *VSIConfig, a *AttachConfig) { a.Locked = true }
 
 	noFlow := map[string]error{ // of frames that are forwarded
@@ -115,6 +121,18 @@ func TestDecide(t *testing.T) {
 		{"to a locked port", "b", eth(macA, macB, 0x800), nil, "forward 1"},
 		{"a locked tunnel", "t/1", eth(macB, macT, 0x800), locked, "drop locked"},
 		{"a locked tunnel, a peer without a number", "t/0", eth(macB, macT, 0x800), locked, "drop locked"},
+
+		{"hidden, to a local host", "a", eth(macB, macA, 0x800), hiding, "forward 2"},
+		{"hidden, to a remote host", "a", eth(macT, macA, 0x800), hiding, "drop not-gateway"},
+		{"hidden, to a remote host behind a hub", "a", eth(macH, macA, 0x800), hiding, "drop not-gateway"},
+		{"hidden, to nobody known", "a", eth(macN, macA, 0x800), hiding, "flood local"},
+		{"hidden, to everybody", "a", eth(frame.Broadcast, macA, 0x800), hiding, "flood local"},
+		{"hidden hosts hear of remote ones", "t/1", eth(frame.Broadcast, macT, 0x800), hiding, "flood"},
+		{"hidden hosts hear from remote ones", "t/1", eth(macA, macT, 0x800), hiding, "forward 1"},
+		{"hidden, but to the gateway", "a", eth(self, macA, 0x800), func(v *VSIConfig, a *AttachConfig) {
+			hiding(v, a)
+			v.Slots.Gateway = say(frame.Consume)
+		}, "consume"},
 
 		{"isolated to isolated", "i", eth(macJ, macI, 0x800), nil, "drop split-horizon"},
 		{"isolated to other", "i", eth(macA, macI, 0x800), nil, "forward 1"},

@@ -91,7 +91,7 @@ func collectVSI[T comparable](stages map[T]struct{}, v *VSI) {
 
 // collect finds the stages of one kind.
 func collect[T comparable](stages map[T]struct{}, s Slots) {
-	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Gateway, s.TooBig, s.Egress} {
+	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Multicast, s.Gateway, s.TooBig, s.Egress} {
 		collectStage(stages, x)
 	}
 }

@@ -52,6 +52,13 @@ type Confiner interface {
 	Confines() bool // must not change
 }
 
+// A Hider is a Stage for slot Neighbour behind which the MACs of hosts stay local. If Hides is true, frames of the port enter no
+// tunnel but by a gateway or a stage: flooded ones reach ports alone, and others are dropped as frame.NotGateway.
+type Hider interface {
+	Stage
+	Hides() bool // must not change
+}
+
 // A Variant is a Stage with other settings for the same state, such as a responder with another mode
 // for the same neighbours. A Variant of an attachment replaces the stage of the VSI that has the same
 // state, instead of running before it.
@@ -72,6 +79,14 @@ func confines(s Stage) bool {
 	}
 	c, ok := s.(Confiner)
 	return ok && c.Confines()
+}
+
+func hides(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, hides)
+	}
+	h, ok := s.(Hider)
+	return ok && h.Hides()
 }
 
 // A Rewriter is a Stage that writes into frames that it lets pass. Slot Egress refuses it, since all
@@ -154,6 +169,12 @@ func fibOf(s Stage) FIB {
 	return nil
 }
 
+// selectorOf returns a stage as a Selector, nil if it is none.
+func selectorOf(s Stage) Selector {
+	x, _ := s.(Selector)
+	return x
+}
+
 // holdsNil reports whether a stage is a nil pointer, or a chain with a nil in it.
 func holdsNil(s Stage) bool {
 	if c, ok := s.(chain); ok {
@@ -168,10 +189,13 @@ func (s *Slots) check() error {
 	for _, x := range []struct {
 		name  string
 		stage Stage
-	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
+	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Multicast", s.Multicast}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
 		if x.stage != nil && holdsNil(x.stage) {
 			w.Wrong(x.name, nil, "the %T is nil or contains nil; leave an empty slot nil", x.stage)
 		}
+	}
+	if s.Multicast != nil && selectorOf(s.Multicast) == nil {
+		w.Wrong("Multicast", nil, "a %T is no Selector", s.Multicast)
 	}
 	if rewrites(s.Egress) {
 		w.Wrong("Egress", nil, "a %T rewrites frames, only stages that drop are allowed; use Slots.Ingress", s.Egress)
@@ -183,6 +207,7 @@ func (s *Slots) check() error {
 type Slots struct {
 	Ingress   Stage // every frame, first: policy, anti-spoofing
 	Neighbour Stage // ARP and ND: suppression, proxy
+	Multicast Stage // frames to groups: a Selector; that of an attachment replaces that of the VSI
 	Gateway   Stage // frames to the switch's own MACs, and IP packets: routing
 	TooBig    Stage // unicast frames longer than the MTU of their egress, which is in At.MTU; see Switch.TooBig
 	Egress    Stage // frames on their way out of one attachment; may only drop them
@@ -199,8 +224,12 @@ func (s Slots) before(other Slots) Slots {
 		}
 		return chain{a, b}
 	}
+	if s.Multicast != nil {
+		other.Multicast = s.Multicast
+	}
 	return Slots{
-		Ingress: both(s.Ingress, other.Ingress), Neighbour: both(s.Neighbour, other.Neighbour),
+		Multicast: other.Multicast,
+		Ingress:   both(s.Ingress, other.Ingress), Neighbour: both(s.Neighbour, other.Neighbour),
 		Gateway: both(s.Gateway, other.Gateway), TooBig: both(s.TooBig, other.TooBig), Egress: both(s.Egress, other.Egress),
 	}
 }

@@ -27,6 +27,7 @@ type base struct {
 	is4      bool
 	raw      bool // of raw IP sockets, which have no ports
 	overhead int  // length of the outer headers
+	mtu      linkMTU
 	cfg      UDPConfig
 
 	readers []*reader
@@ -165,17 +166,14 @@ func (u *base) shares() bool { return u.cfg.Queues > 1 || u.local.Addr().IsUnspe
 func (u *base) Is4() bool { return u.is4 }
 
 // MTU returns the current IP MTU of Device, or of the interface with the local address; 1500 for a wildcard
-// address. It is at most what the underlay receives (UDPConfig.MaxDatagram), because peers probably have the
-// same limit. It asks the system each time.
+// address, and while there is no such interface what was last seen. It is at most what the underlay receives
+// (UDPConfig.MaxDatagram), because peers probably have the same limit. It asks the system each time.
 func (u *base) MTU() int {
-	m := datagrams.DefaultMTU
 	_ = u.inNamespace(func() error {
-		if known, err := interfaceMTU(u.LocalAddr().Addr(), u.cfg.Device); err == nil {
-			m = known
-		}
+		u.mtu.look(u.LocalAddr().Addr(), u.cfg.Device)
 		return nil
 	})
-	return min(m, u.cfg.MaxDatagram+u.overhead)
+	return min(u.mtu.seen(), u.cfg.MaxDatagram+u.overhead)
 }
 
 // Pause makes every Read return [frame.ErrPaused] until Resume. Datagrams wait in the receive buffers.

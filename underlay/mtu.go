@@ -1,16 +1,30 @@
 package underlay
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
+// A linkMTU is the MTU of an underlay's interface. While there is none, because it or its address has gone, it is as last seen.
+type linkMTU struct{ last atomic.Int32 }
+
+// look asks the system.
+func (l *linkMTU) look(local netip.Addr, device string) {
+	if m, err := interfaceMTU(local, device); err == nil && m != 0 {
+		l.last.Store(int32(m))
+	}
+}
+
+func (l *linkMTU) seen() int { return cmp.Or(int(l.last.Load()), datagrams.DefaultMTU) }
+
 // interfaceMTU returns the MTU of the named device, or if that is empty, of the interface with the
-// address. Without such an interface, as for a wildcard address, it is 1500.
+// address. For a wildcard address it is 1500, and without such an interface 0.
 func interfaceMTU(local netip.Addr, device string) (int, error) {
 	if device == "" && local.IsUnspecified() {
 		return datagrams.DefaultMTU, nil
@@ -22,7 +36,7 @@ func interfaceMTU(local netip.Addr, device string) (int, error) {
 		return isAt(i, local)
 	})
 	if ifi == nil {
-		return datagrams.DefaultMTU, err
+		return 0, err
 	}
 	return ifi.MTU, err
 }
@@ -81,6 +95,7 @@ func (c *UDPConfig) at(local netip.AddrPort) (netip.AddrPort, error) {
 // address the largest of all interfaces that are up, except loopback.
 func maxDatagram(local netip.Addr, device string) (int, error) {
 	m, err := interfaceMTU(local, device)
+	m = cmp.Or(m, datagrams.DefaultMTU)
 	if device == "" && local.IsUnspecified() {
 		_, err = interfaceWith(func(i *net.Interface) (bool, error) {
 			if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {

@@ -24,6 +24,7 @@ type Portable struct {
 	local   netip.AddrPort
 	is4     bool
 	batch   bool // a call takes several messages
+	mtu     linkMTU
 	readers [2]*portableReader
 	device  *net.Interface // of multicast groups, nil for the system's choice
 	sets    datagrams.Sets[TxConfig, portableSet]
@@ -153,14 +154,11 @@ func (u *Portable) LocalAddr() netip.AddrPort { return u.local }
 // Is4 reports whether this is an IPv4 underlay.
 func (u *Portable) Is4() bool { return u.is4 }
 
-// MTU returns the current IP MTU of the interface with the local address, 1500 for a wildcard address. It is at most what
-// the underlay receives (UDPConfig.MaxDatagram).
+// MTU returns the current IP MTU of the interface with the local address, 1500 for a wildcard address, and while there is no such
+// interface what was last seen. It is at most what the underlay receives (UDPConfig.MaxDatagram).
 func (u *Portable) MTU() int {
-	m, err := interfaceMTU(u.local.Addr(), "")
-	if err != nil {
-		m = datagrams.DefaultMTU
-	}
-	return min(m, u.cfg.MaxDatagram+datagrams.UDPHeaders(u.is4))
+	u.mtu.look(u.local.Addr(), "")
+	return min(u.mtu.seen(), u.cfg.MaxDatagram+datagrams.UDPHeaders(u.is4))
 }
 
 // PathMTU ignores f: package net does not report ICMP errors.

@@ -60,7 +60,6 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 			v.list(h, func() { h.refs++ })
 		}
 	}
-	v.changed()
 	v.forget(vni, n)
 	return nil
 }

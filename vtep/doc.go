@@ -50,7 +50,8 @@
 //
 // When the underlay reports that packets to a peer were too big, [VTEP.MTU] of that peer becomes smaller
 // for [PathMTUAge]. The switch checks the MTU for each frame, and tells the senders of frames that are
-// too big. Each copy of a flooded frame is checked by itself: see [VTEP.FloodMTU].
+// too big. Each copy of a flooded frame is checked by itself: see [VTEP.FloodMTU]. The MTU of an underlay's own interface is
+// read by New, and again by [VTEP.FollowMTU].
 //
 // # Superframes
 //

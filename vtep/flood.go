@@ -191,8 +191,9 @@ func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
 	old := n.flood.Swap(l)
 	old.replaced()
 	if v.cfg.Peers == ListedPerVNI {
-		n.relist(old, l)
-		v.changed()
+		if n.relist(old, l) {
+			v.changed()
+		}
 	}
 	for h := range l.all {
 		v.list(h, func() { h.refs++ })
@@ -207,8 +208,8 @@ func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
 	return nil
 }
 
-// relist makes the peers of a new flood list those that may send.
-func (n *network) relist(old, new *floodList) {
+// relist makes the peers of a new flood list those that may send, and reports whether one of the old list may no longer.
+func (n *network) relist(old, new *floodList) (gone bool) {
 	stays := map[*hop]bool{}
 	for h := range new.all {
 		stays[h] = true
@@ -217,8 +218,10 @@ func (n *network) relist(old, new *floodList) {
 	for h := range old.all {
 		if !stays[h] {
 			n.flooded.Delete(h)
+			gone = true
 		}
 	}
+	return gone
 }
 
 // Flood returns the flood list of a VNI: IPv4 peers, IPv6 peers, each in order, then multicast groups.

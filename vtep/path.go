@@ -29,7 +29,8 @@ var (
 	ErrEncapsulation = errors.New("encapsulation") // the tunnel is neither plain VXLAN nor VXLAN-GPE for Ethernet
 )
 
-// Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called. The error is
+// Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called, but for Heard,
+// which becomes true without a call. The error is
 // ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if v.cfg.Type.Bare() || v.cfg.GBP {
@@ -71,7 +72,8 @@ func (h *header) config() Header {
 	return c
 }
 
-// Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. Stop ends the calls.
+// Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. That a peer is new, or is heard
+// from now on, is none, since nothing depends on it yet. Stop ends the calls.
 func (v *VTEP) Watch(f func()) (stop func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"errors"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -22,11 +23,11 @@ const (
 // all underlays take; see [VTEP.FloodMTU].
 func (v *VTEP) MTU(peer uint16) int {
 	if peer == 0 || v.varied.Load() == 0 && v.oneFamily() {
-		return v.mtu
+		return v.least()
 	}
 	h := v.hops.get(peer)
 	if h == nil {
-		return v.mtu
+		return v.least()
 	}
 	if h.family >= 0 {
 		return v.mtuTo(h)
@@ -44,7 +45,7 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	varied := v.varied.Load() != 0
 	n, ok := v.networks.Load(vniKey(tag))
 	if !ok || !varied && v.oneFamily() {
-		return v.mtu, v.mtu
+		return v.least(), v.least()
 	}
 	l := n.flood.Load()
 	for _, hops := range [...][]*hop{l.hops[family4], l.hops[family6], l.groups} {
@@ -62,7 +63,7 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 		}
 	}
 	if some == 0 {
-		return v.mtu, v.mtu
+		return v.least(), v.least()
 	}
 	return some, all
 }
@@ -70,9 +71,70 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 // oneFamily reports whether there is only one underlay.
 func (v *VTEP) oneFamily() bool { return v.families[family4] == nil || v.families[family6] == nil }
 
+// FollowMTU asks the underlays for the MTUs of their interfaces again, where Config.MTU does not set it, and reports whether one has
+// changed. It takes the time of a system call for each interface of the host. Path MTUs that were learned are forgotten if the
+// interface takes more than before, as they may have been its own. The error says which MTU is too small; the VTEP keeps the old one.
+func (v *VTEP) FollowMTU() (changed bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, s := range v.families {
+		if s == nil || v.cfg.MTU != 0 || v.closed {
+			continue
+		}
+		mtu, bad := v.measure(s)
+		if bad != nil || mtu == s.longest() {
+			err = errors.Join(err, bad)
+			continue
+		}
+		if mtu > s.longest() {
+			for h := range v.hops.all {
+				if int(h.family) == i {
+					v.forgetPathMTU(h)
+				}
+			}
+		}
+		v.setMTU(s, mtu)
+		changed = true
+	}
+	if changed {
+		v.changed()
+	}
+	return changed, err
+}
+
+// measure returns the length of the longest inner frame that an underlay takes now.
+func (v *VTEP) measure(s *family) (int, error) {
+	u, mtu := s.link.Load().u, v.cfg.MTU
+	local := u.LocalAddr().Addr()
+	if mtu == 0 {
+		mtu = u.MTU()
+	}
+	if err := v.cfg.CheckMTU(mtu, local); err != nil {
+		return 0, err
+	}
+	return mtu - v.cfg.Type.Outer(!local.Unmap().Is4()), nil
+}
+
+func (v *VTEP) setMTU(s *family, mtu int) {
+	s.mtu.Store(int32(mtu))
+	least := mtu
+	for _, x := range v.families {
+		if x != nil {
+			least = min(least, x.longest())
+		}
+	}
+	v.mtu.Store(int32(least))
+}
+
+// longest returns the length of the longest inner frame that the underlay takes.
+func (s *family) longest() int { return int(s.mtu.Load()) }
+
+// least returns the length of the longest inner frame that all underlays take.
+func (v *VTEP) least() int { return int(v.mtu.Load()) }
+
 // mtuTo returns the length of the longest inner frame to one host.
 func (v *VTEP) mtuTo(h *hop) int {
-	m := v.families[h.family].mtu
+	m := v.families[h.family].longest()
 	if path := int(h.path.Load()); path != 0 {
 		return min(m, path)
 	}
@@ -98,7 +160,7 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 		mtu = max(mtu, minPath6)
 	}
 	inner := mtu - v.cfg.Type.Outer(familyOf(to) == family6)
-	if inner >= s.mtu {
+	if inner >= s.longest() {
 		return
 	}
 	now := time.Now()

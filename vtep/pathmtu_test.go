@@ -60,6 +60,41 @@ func TestPathMTU(t *testing.T) {
 	}
 }
 
+// The MTUs of the interfaces are followed down and up, for each family, unless they are set. What was learned of paths goes when the
+// interface takes more.
+func TestFollowMTU(t *testing.T) {
+	const o4, o6 = 36, 56
+	a, b := fake4(), fake6()
+	v := newVTEP(t, nil, a, b)
+	one, six := addPeer(t, v, at(1)), addPeer(t, v, at6(1))
+	follow := func(mtu4, mtu6 int, changed bool, is4, is6 int) {
+		t.Helper()
+		a.mtu, b.mtu = mtu4, mtu6
+		got, err := v.FollowMTU()
+		check.OK(t, err)
+		check.Equal(t, "changed", got, changed)
+		for n, want := range map[uint16]int{one: is4 - o4, six: is6 - o6, 0: min(mtu4-o4, mtu6-o6)} {
+			check.Equal(t, "MTU", v.MTU(n), want)
+		}
+	}
+	follow(1500, 1500, false, 1500, 1500)
+	follow(1400, 1500, true, 1400, 1500)
+	a.path(endpoint(t, at(1)), 1450, nil)
+	follow(1400, 1500, false, 1400, 1500) // longer than the interface takes
+	a.path(endpoint(t, at(1)), 1300, nil)
+	b.path(endpoint(t, at6(1)), 1290, nil)
+	follow(1390, 1500, true, 1300, 1290)
+	follow(9000, 1500, true, 9000, 1290)
+	a.mtu = o4 + 13
+	if changed, err := v.FollowMTU(); changed || err == nil || v.MTU(one) != 9000-o4 {
+		t.Errorf("%v, %v, MTU %d", changed, err, v.MTU(one))
+	}
+	set := newVTEP(t, &Config{MTU: 1300}, fake4())
+	if changed, err := set.FollowMTU(); changed || err != nil || set.MTU(0) != 1300-o4 {
+		t.Errorf("of a configured MTU: %v, %v, %d", changed, err, set.MTU(0))
+	}
+}
+
 // A flooded frame costs only the peer it is too long for.
 func TestPathMTUAndFlood(t *testing.T) {
 	u := fake4()

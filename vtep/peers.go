@@ -140,14 +140,13 @@ func (v *VTEP) list(h *hop, change func()) {
 	h.known.Store(h.listed())
 	switch {
 	case before == h.listed():
-		return
-	case before:
-		v.count(h, 1)
-	default:
+	case !before:
 		v.count(h, -1)
-	}
-	if v.cfg.Peers != AnyPeer {
-		v.changed()
+	default:
+		v.count(h, 1)
+		if v.cfg.Peers != AnyPeer {
+			v.changed()
+		}
 	}
 }
 

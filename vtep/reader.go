@@ -118,7 +118,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 // mtu returns the length of the longest inner frame to the sender.
 func (r *reader) mtu() int {
 	if r.from == nil {
-		return r.family.mtu
+		return r.family.longest()
 	}
 	return r.v.mtuTo(r.from)
 }

@@ -114,7 +114,7 @@ func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 		return drop
 	}
 	drop := bareIP(f)
-	if drop == frame.NotDropped && r.v.cfg.Type == encap.TypeIPIP && f.GSO.Flags == 0 && f.Len() > r.family.mtu { // a raw socket does not tell
+	if drop == frame.NotDropped && r.v.cfg.Type == encap.TypeIPIP && f.GSO.Flags == 0 && f.Len() > r.family.longest() { // a raw socket does not tell
 		gso.Merged(f, r.mtu())
 	}
 	return drop

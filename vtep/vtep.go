@@ -71,7 +71,7 @@ type Config struct {
 	MaxPeers int        `json:"maxPeers,omitzero"` // limit of learned peers, at most 65,000; default 1024
 	Header              // outer headers, unless SetPeers has others for a peer
 	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not for IP-in-IP
-	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet, at most 65535; default: the MTU of each underlay's interface
+	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet, at most 65535; default: the MTU of each underlay's interface, see [VTEP.FollowMTU]
 
 	// EthernetWithoutP treats VXLAN-GPE packets without the P bit as Ethernet, as the draft says
 	// (section 3.1). By default they are dropped as frame.GPEProtocol, as Linux does.
@@ -88,13 +88,13 @@ type Config struct {
 // A VTEP is a VXLAN tunnel end point. It implements Tunnel and Pauser of the switch.
 type VTEP struct {
 	cfg      Config
-	families [2]*family // IPv4, IPv6; nil without an underlay of that family
-	seed     uint64     // of the flow hash
-	mtu      int        // longest inner frame that every underlay takes
-	header   *header    // towards peers
-	groups   *header    // towards multicast groups
-	used     uint64     // bits of the tunnel's header
-	reserved uint64     // and those that packets are dropped for
+	families [2]*family   // IPv4, IPv6; nil without an underlay of that family
+	seed     uint64       // of the flow hash
+	mtu      atomic.Int32 // longest inner frame that every underlay takes
+	header   *header      // towards peers
+	groups   *header      // towards multicast groups
+	used     uint64       // bits of the tunnel's header
+	reserved uint64       // and those that packets are dropped for
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -131,8 +131,8 @@ type VTEP struct {
 // A family is the part of a VTEP for one address family.
 type family struct {
 	link atomic.Pointer[link]
-	port uint16 // destination port of peers
-	mtu  int    // length of the longest inner frame
+	port uint16       // destination port of peers
+	mtu  atomic.Int32 // length of the longest inner frame
 }
 
 const (
@@ -243,24 +243,20 @@ func (v *VTEP) addFamily(u Underlay) error {
 	if v.families[i] != nil {
 		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
 	}
-	s := &family{port: v.cfg.Port, mtu: v.cfg.MTU}
+	s := &family{port: v.cfg.Port}
 	s.link.Store(newLink(u, e))
 	if s.port == 0 {
 		s.port = e.Port
 	}
-	if s.mtu == 0 {
-		s.mtu = u.MTU()
-	}
 	if err := v.carries(addr); err != nil {
 		return err
 	}
-	if err := v.cfg.CheckMTU(s.mtu, addr.Addr()); err != nil {
+	mtu, err := v.measure(s)
+	if err != nil {
 		return err
 	}
-	s.mtu -= v.cfg.Type.Outer(i == family6)
-	if v.families[i] = s; v.mtu == 0 || s.mtu < v.mtu {
-		v.mtu = s.mtu
-	}
+	v.families[i] = s
+	v.setMTU(s, mtu)
 	return nil
 }
 

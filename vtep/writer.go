@@ -217,7 +217,7 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 		return frame.NoPeer
 	}
 	l := n.flood.Load().listFor(o.F)
-	varied = varied || o.F.SegLen() > w.v.mtu && !w.v.oneFamily() // too long for one family
+	varied = varied || o.F.SegLen() > w.v.least() && !w.v.oneFamily() // too long for one family
 	if !l.noPeers() && !w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}

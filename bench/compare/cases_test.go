@@ -12,7 +12,7 @@ import (
 
 // Who takes part in what, the first of them being the base of the ratios.
 func TestAmong(t *testing.T) {
-	general := "kernel,vxswitch,vxswitch-flows,kernel-vxswitch,vxswitch-kernel,veth,ovs"
+	general := "kernel,vxswitch,vxswitch-flows,kernel-vxswitch,vxswitch-kernel,kernel-flows,flows-kernel,veth,ovs"
 	special := map[string]string{"host": "kernel-host,vxswitch-host,vxswitch-flows-host", "ovs": "ovs,ovs-vxswitch,vxswitch-ovs", "gpe": "vxswitch,gpe", "portable": "udp,portable", "tun": "kernel-gpe,gpe-tun", "ipip": "ipip-lone,ipip-plain,ipip", "packet": "udp,packet", "pairs": "flows-one,flows-many"}
 	for _, k := range cases() {
 		kind, _, _ := strings.Cut(k.name, "-")

@@ -28,6 +28,8 @@ func contenders() []contender {
 		{name: "vxswitch-flows", join: both(flows), note: "veth device of examples/p2p in the guest without a bridge, both ends; the kernel carries what p2p has decided"},
 		{name: "kernel-vxswitch", join: ends(kernel, vxswitch()), note: "the sender is behind the kernel"},
 		{name: "vxswitch-kernel", join: ends(vxswitch(), kernel), note: "the sender is behind p2p"},
+		{name: "kernel-flows", join: ends(kernel, flows), note: "as vxswitch-flows, and the sender is behind the kernel"},
+		{name: "flows-kernel", join: ends(flows, kernel), note: "as vxswitch-flows, and the receiver is behind the kernel"},
 		{name: "veth", join: both(untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
 		{name: "ovs", join: both(ovs("tx")), need: "ovs-vswitchd", pkg: "openvswitch-switch",
 			note: "Open vSwitch, user-space datapath, both ends; the guests have ethtool -K eth0 tx off, since it takes no unfinished checksums"},

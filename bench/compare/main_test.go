@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"-case tcp9":     `invalid value "tcp9" for flag -case: "tcp9" is none of tcp1, tcp4, tcp1-off, tcp4-off, tcp1-9000, tcp4-9000, tcp1-9000-off, tcp4-9000-off, udp64, udp1400, udp4, rr, pairs, idle, host-tcp1, host-tcp4, host-tcp1-off, host-udp64, host-rr, ovs-tcp1, ovs-tcp4, ovs-udp1400, ovs-udp4, portable-tcp1, portable-udp64, gpe-tcp1, gpe-udp64, tun-tcp1, tun-udp64, ipip-tcp1, ipip-udp64, packet-tcp1, packet-tcp4, packet-tcp1-off, packet-udp64, packet-udp1400, packet-rr, packet-idle, packet-ports`,
-		"-contender x":   `invalid value "x" for flag -contender: "x" is none of kernel, vxswitch, vxswitch-flows, kernel-vxswitch, vxswitch-kernel, veth, ovs, ovs-vxswitch, vxswitch-ovs, kernel-host, vxswitch-host, vxswitch-flows-host, flows-one, flows-many, gpe, kernel-gpe, gpe-tun, udp, packet, portable, ipip-lone, ipip-plain, ipip`,
+		"-contender x":   `invalid value "x" for flag -contender: "x" is none of kernel, vxswitch, vxswitch-flows, kernel-vxswitch, vxswitch-kernel, kernel-flows, flows-kernel, veth, ovs, ovs-vxswitch, vxswitch-ovs, kernel-host, vxswitch-host, vxswitch-flows-host, flows-one, flows-many, gpe, kernel-gpe, gpe-tun, udp, packet, portable, ipip-lone, ipip-plain, ipip`,
 		"-rounds 0":      "flag -rounds: allowed are 1 to 1000",
 		"-seconds 0":     "flag -seconds: allowed are 1 to 60",
 		"-rounds 1 tcp1": `argument "tcp1": allowed are flags only`,

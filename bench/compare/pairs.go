@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	talkRun    = 16    // packets in a row by which p2p notices a pair, with room
-	talkRate   = 16000 // packets a second meanwhile: an Offload tries 1024 pairs a second
-	talkBack   = 5000  // packets a second that answer, pair after pair, so that flows of that way stay too
-	talkLaps   = 4     // tries to have all pairs carried
-	talkByUser = 0.01  // most packets that user space may carry, of 1
+	talkRun    = 16                      // packets in a row by which p2p notices a pair, with room
+	talkRate   = 16000                   // packets a second meanwhile: an Offload tries 1024 pairs a second
+	talkBack   = 5000                    // packets a second that answer, pair after pair, so that flows of that way stay too
+	talkLaps   = 4                       // tries to have all pairs carried
+	talkCalm   = 2500 * time.Millisecond // until the kernel carries a flow whose packets have last come merged, as p2p sends them
+	talkByUser = 0.01                    // most packets that user space may carry, of 1
 )
 
 // talking is an end whose guests talk in so many pairs.
@@ -52,6 +53,10 @@ func talks(ctx context.Context, l *lab, seconds int) ([]float64, error) {
 		if n == talkLaps {
 			return nil, fmt.Errorf("%d flows are carried after %d tries, want %d", least(before), n, 2*l.pairs)
 		}
+	}
+	time.Sleep(talkCalm)
+	if before, err = l.carried(ctx); err != nil {
+		return nil, err
 	}
 	d := time.Duration(seconds) * time.Second
 	f, err := l.through(ctx, d, []string{l.self, "hear", "vx0"}, talk(0, 0, d, 0))

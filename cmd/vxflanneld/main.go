@@ -1,3 +1,5 @@
+//go:build linux
+
 // Vxflanneld makes this host a node of a flannel network, in the place of flanneld: with its flags and environment, its leases in
 // etcd or in the nodes of Kubernetes, and its subnet file, and without the kernel's vxlan.
 //
@@ -9,6 +11,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,13 +19,20 @@ import (
 	"github.com/vxswitch/vxswitch/cmd/internal/version"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
 	"github.com/vxswitch/vxswitch/flannel/kube"
+	"github.com/vxswitch/vxswitch/offload"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), version.Of("vxflanneld"), os.Stdout, os.Stderr, cluster))
+	os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), &daemon.Program{
+		Version: version.Of("vxflanneld"), Stdout: os.Stdout, Stderr: os.Stderr, Cluster: cluster, Offload: carry,
+	}))
 }
+
+// carry has the kernel carry flows, for -datapath.
+func carry(sw *vswitch.Switch) (io.Closer, error) { return offload.New(sw, nil) }
 
 // cluster opens the store in Kubernetes.
 func cluster(c *daemon.Cluster) (daemon.ClusterStore, error) {

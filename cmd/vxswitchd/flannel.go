@@ -32,11 +32,12 @@ func newFlannel(n *node.Node, log *slog.Logger) *flannelKeeper {
 	}
 	var subnet flannel.Subnet // of the last lease: pods have addresses in it
 	k.make = func(c *flanneld.Config) (*flanneld.Daemon, error) {
-		return flanneld.New(c, &flanneld.Options{Node: n, Store: k.store, Log: log, Ready: func(s flannel.Status, _ int) {
+		return flanneld.New(c, &flanneld.Options{Node: n, Store: k.store, Log: log, Ready: func(s flannel.Status, mtu int) {
 			if was := subnet; was != (flannel.Subnet{}) && was != s.Own.Subnet {
 				log.Warn("flannel: the subnet is another one; pods with addresses of the old one are not reached", "old", was.String(), "new", s.Own.Subnet.String())
 			}
 			subnet = s.Own.Subnet
+			log.Info("flannel: ready", "subnet", subnet.String(), "backend", s.Network.Backend.Type, "mtu", mtu)
 		}})
 	}
 	return k

@@ -71,7 +71,7 @@ var (
 	descFrames  = describe("frames_total", "Frames that the kernel has carried; a superframe is one.")
 	descBytes   = describe("bytes_total", "Bytes that the kernel has carried.")
 	descRefused = describe("refused_total", "Pairs of hosts that the kernel cannot carry, counted once a second.", "cause")
-	descMisses  = describe("misses_total", "Frames that the kernel has left to the switch.", "cause")
+	descMisses  = describe("misses_total", "Frames that the kernel has left to the switch, and with the cause lost those that it has dropped.", "cause")
 )
 
 // Describe implements prometheus.Collector.

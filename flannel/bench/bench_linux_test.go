@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -36,7 +37,7 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{leases: []int{1000, 5000}, rounds: 4, puts: 10, seconds: "4", large: 10000}
+	full  = sizes{leases: []int{1000, 5000}, rounds: 4, puts: 40, seconds: "4", large: 10000}
 	small = sizes{leases: []int{50}, rounds: 1, puts: 3, seconds: "1", large: 500}
 )
 
@@ -44,6 +45,9 @@ var (
 func TestBench(t *testing.T) {
 	netns.RequireRoot(t)
 	netns.Tool(t, "iperf3")
+	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", vxflanneld, "./vxflanneld").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	s := small
 	if *results != "" {
 		s = full

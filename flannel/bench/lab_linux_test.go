@@ -111,20 +111,19 @@ func contenders() []contender {
 			return h.Start(flanneldlab.Build(l.t), "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file, "-iptables-forward-rules=false")
 		}, "Running backend."},
 		{"tap", tunnel, func(l *lab, h *netns.Host, file string) *netns.Proc {
-			return l.self(h, "tap", "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file)
+			return h.Start(vxflanneld, "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file)
+		}, "ready subnet="},
+		{"tap, kernel", tunnel, func(l *lab, h *netns.Host, file string) *netns.Proc {
+			return h.Start(vxflanneld, "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file, "-datapath", "kernel")
 		}, "ready subnet="},
 		{"l3", pod, func(l *lab, h *netns.Host, _ string) *netns.Proc {
-			return l.self(h, "l3", l.Way(h), strings.TrimSuffix(l.underlay(h), "/24"))
+			exe, err := os.Executable()
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			return h.Start("env", program+"=l3", exe, l.Way(h), strings.TrimSuffix(l.underlay(h), "/24"))
 		}, "pod is there"},
 	}
-}
-
-func (l *lab) self(h *netns.Host, who string, args ...string) *netns.Proc {
-	exe, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return h.Start("env", append([]string{program + "=" + who, exe}, args...)...)
 }
 
 // underlay is the address of a host there.

@@ -6,12 +6,12 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
-	"github.com/vxswitch/vxswitch/flannel/daemon"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/routed"
 	"github.com/vxswitch/vxswitch/node"
@@ -26,18 +26,25 @@ const program = "VXSWITCH_FLANNEL_BENCH"
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch os.Getenv(program) {
-	case "tap":
-		os.Exit(daemon.Main(ctx, os.Args[1:], os.Environ(), "bench", os.Stdout, os.Stderr, nil))
-	case "l3":
+	if os.Getenv(program) == "l3" {
 		if err := l3(ctx, os.Args[1], netip.MustParseAddr(os.Args[2])); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	bin, err := os.MkdirTemp("", "flannel-bench-")
+	if err != nil {
+		panic(err)
+	}
+	vxflanneld = filepath.Join(bin, "vxflanneld")
+	status := m.Run()
+	os.RemoveAll(bin)
+	os.Exit(status)
 }
+
+// vxflanneld is the program, once TestBench has built it.
+var vxflanneld string
 
 // l3 is a node whose switch routes, with one pod on the TAP pod0. It prints when it has all leases that are there, when it has the pod,
 // and at each SIGUSR1 how many leases of others it has.

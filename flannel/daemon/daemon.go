@@ -93,8 +93,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	store := d.o.Store
 	if store == nil {
-		kv, err := d.etcd()
-		if err != nil {
+		kv, err := d.connect(ctx)
+		if kv == nil {
 			return err
 		}
 		defer kv.Close()
@@ -126,6 +126,23 @@ func (d *Daemon) Run(ctx context.Context) error {
 			if d.cfg.Mode == TAP || d.cfg.Direct == 0 {
 				updateLinks(plane, up)
 			}
+		}
+	}
+}
+
+// connect returns the store of the settings. With a user name it has to reach etcd, for which it tries until ctx ends: then it returns
+// nil, and no error.
+func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
+	for {
+		kv, err := d.etcd()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return kv, err
+		}
+		d.log.Warn("waiting for etcd", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(time.Second):
 		}
 	}
 }

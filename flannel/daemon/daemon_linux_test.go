@@ -60,6 +60,36 @@ func TestReplaceFails(t *testing.T) {
 	}
 }
 
+// With the name of a user, too, etcd may come later than the daemon.
+func TestEtcdIsAway(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("h")
+	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
+	x, err := node.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	c := &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(t.TempDir(), "subnet.env")}
+	c.Endpoints, c.Username, c.Password, c.Timeout = []string{"http://192.0.2.9:2379"}, "node", "pod", 200*time.Millisecond
+	d, err := New(c, &Options{Node: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go h.Do(func() { ended <- d.Run(ctx) })
+	select {
+	case err := <-ended:
+		t.Fatalf("it has ended: %v", err)
+	case <-time.After(2 * time.Second): // two tries
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // In mode l3 the node has segments, gateway and rows while the daemon runs, and the subnet file, which stays for the next one unless
 // it leaves.
 func TestDaemonL3(t *testing.T) {

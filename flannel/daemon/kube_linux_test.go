@@ -64,7 +64,7 @@ func TestProgramKubernetes(t *testing.T) {
 		t.Error(link)
 	}
 	var errs strings.Builder
-	if status := Main(t.Context(), []string{"-kube-subnet-mgr"}, []string{"NODE_NAME=worker"}, "", &errs, &errs, nil); status != 2 || !strings.Contains(errs.String(), "this program is built without Kubernetes") {
+	if status := Main(t.Context(), []string{"-kube-subnet-mgr"}, []string{"NODE_NAME=worker"}, &Program{Stdout: &errs, Stderr: &errs}); status != 2 || !strings.Contains(errs.String(), "this program is built without Kubernetes") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,31 +20,32 @@ import (
 )
 
 // Main is the program vxflanneld. It runs until ctx ends, and returns the exit status: 0, 1 after a failure, 2 for a wrong flag.
-// version is what -version prints. open opens the store in Kubernetes, nil if the program has none: it comes from outside so that who
-// imports this package does not link Kubernetes' client.
-func Main(ctx context.Context, args, env []string, version string, stdout, stderr io.Writer, open func(*Cluster) (ClusterStore, error)) int {
+func Main(ctx context.Context, args, env []string, p *Program) int {
 	o, err := parse(args, env)
-	if err == nil && o.kubernetes && open == nil {
+	switch {
+	case err == nil && o.kubernetes && p.Cluster == nil:
 		err = errors.New("-kube-subnet-mgr: this program is built without Kubernetes")
+	case err == nil && o.datapath == node.DatapathKernel && p.Offload == nil:
+		err = errors.New("-datapath kernel: this program is built without eBPF")
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage)
+		fmt.Fprint(p.Stdout, usage)
 		return 0
 	case err == nil && o.version:
-		fmt.Fprintln(stdout, version)
+		fmt.Fprintln(p.Stdout, p.Version)
 		return 0
 	case err != nil:
-		fmt.Fprintln(stderr, "vxflanneld:", oneLine(err))
+		fmt.Fprintln(p.Stderr, "vxflanneld:", oneLine(err))
 		return 2
 	}
 	level := slog.LevelWarn
 	if o.verbose > 0 {
 		level = slog.LevelInfo
 	}
-	c := &command{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})), stdout: stdout, env: env, open: open}
+	c := &command{options: o, Program: p, log: slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level})), env: env}
 	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(stderr, "vxflanneld:", oneLine(err))
+		fmt.Fprintln(p.Stderr, "vxflanneld:", oneLine(err))
 		return 1
 	}
 	return 0
@@ -56,10 +56,9 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // A command is a running vxflanneld: a Daemon on a node of its own.
 type command struct {
 	*options
+	*Program
 	log    *slog.Logger
-	stdout io.Writer
 	env    []string
-	open   func(*Cluster) (ClusterStore, error)
 	daemon atomic.Pointer[Daemon]
 }
 
@@ -77,7 +76,7 @@ func (c *command) run(ctx context.Context) error {
 	}
 	o := &Options{Log: c.log, Ready: c.ready}
 	if c.kubernetes {
-		k, err := c.open(&c.kube)
+		k, err := c.Cluster(&c.kube)
 		if err != nil {
 			return err
 		}
@@ -91,10 +90,13 @@ func (c *command) run(ctx context.Context) error {
 		}
 	}
 	var err error
-	if o.Node, err = node.New(&node.Options{Log: c.log, Owners: []string{flannel.DefaultOwner}}); err != nil {
+	if o.Node, err = node.New(&node.Options{Log: c.log, Owners: []string{flannel.DefaultOwner}, Offload: c.Offload}); err != nil {
 		return err
 	}
 	defer o.Node.Close()
+	if err := o.Node.Apply(&node.Config{Datapath: c.datapath}); err != nil {
+		return err
+	}
 	d, err := New(&c.cfg, o)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (c *command) ready(s flannel.Status, mtu int) {
 	if err := c.notify("READY=1"); err != nil {
 		c.log.Warn("vxflanneld: systemd", "err", err)
 	}
-	fmt.Fprintf(c.stdout, "ready subnet=%s public=%v backend=%s mtu=%d\n", s.Own.Subnet.Key(), cmp.Or(s.Own.IPv4.PublicIP, s.Own.IPv6.PublicIP), s.Network.Backend.Type, mtu)
+	fmt.Fprintf(c.Stdout, "ready subnet=%s public=%v backend=%s mtu=%d\n", s.Own.Subnet.Key(), cmp.Or(s.Own.IPv4.PublicIP, s.Own.IPv6.PublicIP), s.Network.Backend.Type, mtu)
 }
 
 // notify tells systemd, if it asks.

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("VXFLANNELD_TEST") != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		status := Main(ctx, os.Args[1:], os.Environ(), "vxflanneld test", os.Stdout, os.Stderr, memoryCluster)
+		status := Main(ctx, os.Args[1:], os.Environ(), &Program{Stdout: os.Stdout, Stderr: os.Stderr, Cluster: memoryCluster})
 		stop()
 		os.Exit(status)
 	}
@@ -164,12 +164,13 @@ func TestProgramFails(t *testing.T) {
 		"-iface none0":               {1, "vxflanneld: iface none0: no interface with an address is called so\n"},
 		"-iface-can-reach 127.0.0.1": {1, "vxflanneld: iface: no interface of this host leads to 127.0.0.1\n"},
 		"-mode l3":                   {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
+		"-datapath kernel":           {2, "vxflanneld: -datapath kernel: this program is built without eBPF\n"},
 		"-version":                   {0, "vxflanneld test\n"},
 		"-help":                      {0, "Usage: vxflanneld"},
 	} {
 		out.Reset()
 		errs.Reset()
-		status := Main(t.Context(), strings.Fields(args), nil, "vxflanneld test", &out, &errs, nil)
+		status := Main(t.Context(), strings.Fields(args), nil, &Program{Version: "vxflanneld test", Stdout: &out, Stderr: &errs})
 		if got := out.String() + errs.String(); status != want.status || !strings.HasPrefix(got, want.text) {
 			t.Errorf("%s: status %d, %q", args, status, got)
 		}

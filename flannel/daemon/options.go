@@ -13,9 +13,22 @@ import (
 	"unicode"
 
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
+
+// A Program is what Main is part of.
+type Program struct {
+	Version        string // what -version prints
+	Stdout, Stderr io.Writer
+
+	// Cluster opens the store in Kubernetes, and Offload has the kernel carry flows of a switch. They come from outside, so that
+	// who imports this package links neither Kubernetes' client nor eBPF; the program refuses the flags of one that is nil.
+	Cluster func(*Cluster) (ClusterStore, error)
+	Offload func(*vswitch.Switch) (io.Closer, error)
+}
 
 // options are the flags, with the names of flanneld.
 type options struct {
@@ -24,6 +37,8 @@ type options struct {
 	kube        Cluster
 	kubernetes  bool
 	unavailable bool
+
+	datapath node.Datapath
 
 	healthzIP   string
 	healthzPort int
@@ -96,6 +111,7 @@ Flags that flanneld has not:
   -mode tap                  the host's kernel routes; that the switch does is for vxswitchd
   -dev NAME                  device; default flannel. and the VNI
   -generation N              of vxlan: 3 all at once, 2 and 1 on demand; default 3
+  -datapath user|kernel|auto  where flows are carried: in vxflanneld, in the kernel by eBPF, or there where that works; default user
 `
 
 // parse reads flags and environment. The environment gives way.
@@ -141,6 +157,7 @@ func parse(args, env []string) (o *options, err error) {
 	})
 	fs.StringVar(&c.Device, "dev", "", "")
 	fs.IntVar(&c.Generation, "generation", 3, "")
+	fs.TextVar(&o.datapath, "datapath", node.DatapathUser, "")
 	fs.IntVar(&o.verbose, "v", 0, "")
 	fs.BoolVar(&o.version, "version", false, "")
 	var asked error // for what is absent

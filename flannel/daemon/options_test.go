@@ -35,6 +35,7 @@ func TestOptions(t *testing.T) {
 		"-healthz-port 70000":             "-healthz-port: 70000: must be 0 to 65535",
 		"-mode l3":                        "use the section flannel of its file",
 		"-mode x":                         `"x" for flag -mode: must be tap`,
+		"-datapath x":                     `"x" for flag -datapath: "x": must be one of user, kernel, auto`,
 		"-generation 4":                   "-generation: 4: must be 1 to 3",
 		"-etcd-keyfile x":                 `-etcd-certfile: "": it is needed with a key`,
 		"-etcd-password x":                `-etcd-username: "": it is needed with a password`,

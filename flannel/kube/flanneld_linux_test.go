@@ -26,9 +26,9 @@ func program(ctx context.Context) (status int, is bool) {
 	if os.Getenv("VXFLANNELD_TEST") == "" {
 		return 0, false
 	}
-	return daemon.Main(ctx, os.Args[1:], os.Environ(), "vxflanneld test", os.Stdout, os.Stderr, func(c *daemon.Cluster) (daemon.ClusterStore, error) {
+	return daemon.Main(ctx, os.Args[1:], os.Environ(), &daemon.Program{Stdout: os.Stdout, Stderr: os.Stderr, Cluster: func(c *daemon.Cluster) (daemon.ClusterStore, error) {
 		return New(&Config{URL: c.URL, Kubeconfig: c.Kubeconfig, Node: c.Node, Pod: c.Pod, Prefix: c.Prefix, NetworkFile: c.NetworkFile})
-	}), true
+	}}), true
 }
 
 // A cluster is hosts on a link, each with a way to the API server.

@@ -129,12 +129,12 @@ func (s *Shape) links(n *flannel.Network, own *flannel.Own) ([]netip.Prefix, err
 	case b.Type != "host-gw" && !b.DirectRouting:
 		return nil, nil
 	case c.Direct == 0:
-		return nil, fmt.Errorf("routed: Config.Direct: 0: a segment is needed with %s: nodes on our link send without a tunnel", how(b))
+		return nil, fmt.Errorf("routed: direct: no segment: one is needed with %s, since nodes on our link send without a tunnel", how(b))
 	}
 	list := c.addresses()
 	for _, e := range []flannel.End{own.IPv4, own.IPv6} {
 		if e.PublicIP.IsValid() && !has(list, e.PublicIP) {
-			return nil, fmt.Errorf("routed: Config.Direct: segment %d: a gateway in the VRF %q with the address %v is needed with %s: nodes on our link send to it", c.Direct, c.VRF, e.PublicIP, how(b))
+			return nil, fmt.Errorf("routed: direct: segment %d: a gateway in the VRF %q with the address %v is needed with %s, since nodes on our link send to it", c.Direct, c.VRF, e.PublicIP, how(b))
 		}
 	}
 	for i := range list {

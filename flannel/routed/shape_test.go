@@ -285,20 +285,20 @@ func TestConflicts(t *testing.T) {
 	const (
 		directJSON = `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "DirectRouting": true}}`
 		hostGW     = `{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`
-		noAddress  = `Config.Direct: segment 7: a gateway in the VRF "flannel" with the address 192.0.2.1 is needed with `
+		noAddress  = `routed: direct: segment 7: a gateway in the VRF "flannel" with the address 192.0.2.1 is needed with `
 	)
 	for want, c := range map[string]struct {
 		network string
 		config  *node.Config
 		direct  frame.VNI
 	}{
-		"segment 1: is another owner's":                                                                       {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}, 0},
-		"routed: VNI 16777214 of the network is that of another segment":                                      {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}, 0},
-		"Config.Direct: 0: a segment is needed with backend host-gw: nodes on our link send without a tunnel": {hostGW, &node.Config{}, 0},
-		"Config.Direct: 0: a segment is needed with DirectRouting":                                            {directJSON, &node.Config{}, 0},
-		noAddress + "backend host-gw: nodes on our link send to it":                                           {hostGW, &node.Config{}, 7},
-		noAddress + "DirectRouting":                                                                           {directJSON, onLink("flannel", "192.0.2.9/24"), 7},
-		noAddress + "DirectRouting:":                                                                          {directJSON, onLink("other", "192.0.2.1/24"), 7},
+		"segment 1: is another owner's":                                                                                 {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}, 0},
+		"routed: VNI 16777214 of the network is that of another segment":                                                {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}, 0},
+		"routed: direct: no segment: one is needed with backend host-gw, since nodes on our link send without a tunnel": {hostGW, &node.Config{}, 0},
+		"routed: direct: no segment: one is needed with DirectRouting":                                                  {directJSON, &node.Config{}, 0},
+		noAddress + "backend host-gw, since nodes on our link send to it":                                               {hostGW, &node.Config{}, 7},
+		noAddress + "DirectRouting":                                                                                     {directJSON, onLink("flannel", "192.0.2.9/24"), 7},
+		noAddress + "DirectRouting,":                                                                                    {directJSON, onLink("other", "192.0.2.1/24"), 7},
 	} {
 		n, err := node.New(nil)
 		if err != nil {

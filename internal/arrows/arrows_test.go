@@ -34,12 +34,13 @@ var allowed = map[string][]string{
 	"fdb":    {"frame", "internal/mix"},
 	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/follow", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/shares", "internal/wire"},
 	"policy": {"setting", "frame", "encap", "internal/follow", "internal/mix", "internal/perworker", "internal/wire"},
+	"snoop":  {"setting", "frame", "internal/index", "internal/mix", "internal/shares", "internal/wire"},
 	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/perworker", "internal/ring"},
 	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/perworker", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
+	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "snoop", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
 	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/filter", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
@@ -50,17 +51,19 @@ var allowed = map[string][]string{
 	"port/porttest": {"setting", "frame", "port", "internal/delay", "internal/wrap"},
 	"port/water":    {"port"},
 
-	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
-	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
+	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "snoop", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
+	"hostnet": {"control", "frame", "setting"},                                                                               // likewise
 	"api":     {"bfd", "frame", "switch"},
 
-	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
+	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
+
+	"evpn": {"arp", "control", "evpn/internal/bgp", "evpn/internal/engine", "evpn/internal/mobility", "evpn/internal/route", "evpn/internal/table", "fdb", "frame", "l3", "setting", "switch", "vtep"}, "evpn/internal/table": {"control", "evpn/internal/mobility", "evpn/internal/route", "frame"}, "evpn/internal/engine/memory": {"evpn/internal/engine", "evpn/internal/route"}, "evpn/internal/mobility": {"evpn/internal/route"}, "evpn/internal/route": {"frame"}, "evpn/internal/engine": {"evpn/internal/route"}, "evpn/internal/bgp": {"evpn/internal/engine", "evpn/internal/route", "setting"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"encap", "frame"},
 
 	"cmd/vxswitchd": {"api", "cmd/internal/file", "cmd/internal/pcapfilter", "cmd/internal/version", "flannel", "flannel/daemon", "flannel/etcd", "flannel/routed", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
-	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {}, "cmd/internal/file": {"flannel/daemon", "node", "setting/conf"}, "cmd/internal/settings": {"cmd/internal/file", "setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
+	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube", "offload", "switch"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {}, "cmd/internal/file": {"flannel/daemon", "node", "setting/conf"}, "cmd/internal/settings": {"cmd/internal/file", "setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 	"release": {}, // likewise: a tool
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
@@ -84,6 +87,7 @@ var allowed = map[string][]string{
 	"internal/lab/carry": {"switch"}, "internal/lab/cni": {},
 	"internal/lab/fake":  {"frame"},
 	"internal/lab/fault": {},
+	"internal/lab/frr":   {"internal/lab/netns"},
 	"internal/lab/netns": {},
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
@@ -121,6 +125,7 @@ var outside = map[string][]string{
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"flannel/kube":              {"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/serializer", "k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/util/net", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/gentype", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
+	"evpn/internal/bgp":         {"golang.org/x/sys/unix"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"offload":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "golang.org/x/sys/unix"},
 	"offload/internal/datapath": {"github.com/cilium/ebpf", "github.com/cilium/ebpf/asm", "github.com/cilium/ebpf/btf", "github.com/cilium/ebpf/link", "golang.org/x/sys/unix"},
@@ -157,6 +162,7 @@ var modules = map[string][]string{
 	"port/water":          {"github.com/songgao/water", xsys},
 	"setting":             {},
 	"setting/conf":        {},
+	"snoop":               {},
 	"switch":              {},
 	"underlay":            {xnet, xsys},
 	"underlay/afpacket":   {xnet, xsys},
@@ -172,7 +178,7 @@ const (
 // An importer gets the modules of the list and no others.
 func TestModules(t *testing.T) {
 	for pkg := range allowed {
-		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics", "flannel", "hostnet", "offload", "cmd/", "release"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
+		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics", "evpn", "flannel", "hostnet", "offload", "cmd/", "release"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
 			t.Errorf("%s: which modules?", pkg)
 		}
 	}

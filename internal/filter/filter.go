@@ -13,6 +13,7 @@ type Address struct {
 	MAC  frame.MAC
 	IP   [16]byte // IPv4 as IPv4-mapped
 	Port uint16   // UDP port; 0 for IP-in-IP, protocols 4 and 41
+	VLAN uint16   // ID of the 802.1Q tag; 0 = none
 }
 
 func (a *Address) is4() bool { return (&frame.Endpoint{IP: a.IP}).Is4() }
@@ -60,16 +61,22 @@ const (
 	anyFrag   = 0x3fff
 )
 
-// untagged goes on when the frame has no VLAN tag. VLAN 0 is only a priority (IEEE 802.1Q).
-func (p *program) untagged() {
+// tagged goes on when the frame is in a VLAN: with an 802.1Q tag, or for 0 without any. A tag with VLAN 0 is only a
+// priority (IEEE 802.1Q).
+func (p *program) tagged(vlan uint16) {
 	p.add(loadWord, vlanTag)
 	p.add(and, 0xfff)
-	p.need(equal, 0)
+	p.need(equal, uint32(vlan))
+	if vlan != 0 {
+		p.add(loadWord, vlanType)
+		p.need(equal, wire.TypeVLAN)
+	}
 }
 
-// ip goes on when a frame is long enough for an IP header of a family.
-func (p *program) ip(is4 bool) {
-	p.untagged()
+// ip goes on when a frame is in the VLAN of an address, and long enough for an IP header of its family.
+func (p *program) ip(a Address) {
+	is4 := a.is4()
+	p.tagged(a.VLAN)
 	p.load(typeAt, 2)
 	if is4 {
 		p.need(equal, wire.TypeIPv4)
@@ -83,7 +90,7 @@ func (p *program) ip(is4 bool) {
 }
 
 func (p *program) to(a Address) {
-	p.ip(a.is4())
+	p.ip(a)
 	if a.is4() {
 		p.needBytes(dst4, a.IP[12:])
 	} else {
@@ -95,7 +102,7 @@ func (p *program) to(a Address) {
 
 // toGroups takes datagrams to multicast groups.
 func (p *program) toGroups(a Address) {
-	p.ip(a.is4())
+	p.ip(a)
 	if a.is4() {
 		p.load(dst4, 1)
 		p.need(atLeast, 0xe0)
@@ -168,11 +175,11 @@ func (p *program) packets() {
 }
 
 // Control passes ARP to an address and announcements, and ICMP to the address; over IPv6 neighbour discovery and ICMPv6
-// errors to all addresses, since these are few.
-func Control(ip [16]byte) []sys.SockFilter {
-	p, a := program{taken: all}, Address{IP: ip}
+// errors to all addresses, since these are few. All are of one VLAN, or untagged with 0.
+func Control(ip [16]byte, vlan uint16) []sys.SockFilter {
+	p, a := program{taken: all}, Address{IP: ip, VLAN: vlan}
 	if !a.is4() {
-		p.ip(false)
+		p.ip(a)
 		p.load(proto6, 1)
 		p.need(equal, wire.ProtoICMPv6)
 		p.load(upper6, 1)
@@ -181,7 +188,7 @@ func Control(ip [16]byte) []sys.SockFilter {
 		}
 		return p.finish()
 	}
-	p.untagged()
+	p.tagged(vlan)
 	p.load(typeAt, 2)
 	p.need(equal, wire.TypeARP)
 	p.load(arpTarget, 4)
@@ -190,7 +197,7 @@ func Control(ip [16]byte) []sys.SockFilter {
 	p.load(arpSender, 4)
 	p.take(equalX, 0)
 	p.or()
-	p.ip(true)
+	p.ip(a)
 	p.needBytes(dst4, ip[12:])
 	p.load(proto4, 1)
 	p.need(equal, wire.ProtoICMP)

@@ -119,7 +119,7 @@ func TestFor(t *testing.T) {
 					row{fmt.Sprint("ICMP behind ", e), packet(mac, ip, icmp6, 9, e), false, false})
 			}
 		}
-		a, b := Address{mac, ip, 4789}, Address{mac, ip, 0}
+		a, b := Address{MAC: mac, IP: ip, Port: 4789}, Address{MAC: mac, IP: ip, Port: 0}
 		forUDP, forIP, groups := socket(t, For(a, false)), socket(t, For(b, false)), socket(t, For(a, true))
 		notUDP, notIP, neither, all := socket(t, Not([]Address{a})), socket(t, Not([]Address{b})), socket(t, Not([]Address{a, b})), socket(t, Not(nil))
 		for _, r := range rows {
@@ -135,7 +135,7 @@ func TestFor(t *testing.T) {
 // Of frames with bytes changed at random, each passes exactly one filter.
 func TestForAndNot(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	list := []Address{{mac, ip4, 4789}, {mac, ip6, 4789}, {mac, ip4, 0}, {mac, ip6, 0}}
+	list := []Address{{MAC: mac, IP: ip4, Port: 4789}, {MAC: mac, IP: ip6, Port: 4789}, {MAC: mac, IP: ip4, Port: 0}, {MAC: mac, IP: ip6, Port: 0}}
 	var own []func([]byte) bool
 	for _, a := range list {
 		own = append(own, socket(t, For(a, false)))
@@ -170,7 +170,7 @@ func TestForAndNot(t *testing.T) {
 func TestNotMany(t *testing.T) {
 	var list []Address
 	for i := range MaxAddresses {
-		a := Address{mac, ip6, 0}
+		a := Address{MAC: mac, IP: ip6, Port: 0}
 		a.IP[14] = byte(i)
 		list = append(list, a)
 	}
@@ -187,7 +187,7 @@ func TestControl(t *testing.T) {
 		copy(b[arpTarget:], []byte{192, 0, 2, target})
 		return b
 	}
-	four, six := socket(t, Control(ip4)), socket(t, Control(ip6))
+	four, six := socket(t, Control(ip4, 0)), socket(t, Control(ip6, 0))
 	for _, c := range []struct {
 		b         []byte
 		four, six bool

@@ -18,7 +18,9 @@ const (
 	greater, atLeast, anySet     = 0x25, 0x35, 0x45
 	end                          = 0x06
 
-	vlanTag = 1<<32 - 0x1000 + 44 // an offset (linux/filter.h): the tag that the kernel has removed
+	// Offsets (linux/filter.h): the tag that the kernel has removed, and its EtherType.
+	vlanTag  = 1<<32 - 0x1000 + 44
+	vlanType = 1<<32 - 0x1000 + 60
 )
 
 const all = 1<<32 - 1 // bytes to keep

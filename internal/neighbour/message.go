@@ -165,11 +165,26 @@ func PutAdvert(b []byte, target netip.Addr, mac frame.MAC, flags uint8, to netip
 	put6(b, toMAC, mac, dst, target, wire.PutNeighbour(b[Len6-ndLen:], wire.NeighbourAdvert, flags, target.As16(), mac))
 }
 
+// ToAllNodes returns a message of an address and a MAC in a frame to all nodes.
+func ToAllNodes(m []byte, src netip.Addr, mac frame.MAC) []byte {
+	b := append(make([]byte, wire.EthernetLen+wire.IPv6Len, wire.EthernetLen+wire.IPv6Len+len(m)), m...)
+	put6(b, GroupMAC(allNodes), mac, allNodes, src, wire.ND(b[wire.EthernetLen+wire.IPv6Len:]))
+	return b
+}
+
+// Readdress sends such a frame to one host.
+func Readdress(b []byte, mac frame.MAC, host netip.Addr) {
+	copy(b, mac[:])
+	p, dst := wire.IPv6(b[wire.EthernetLen:]), host.As16()
+	copy(p[24:], dst[:])
+	wire.ND(p[wire.IPv6Len:]).SetChecksum(p)
+}
+
 // put6 writes the headers in front of a message, and its checksum.
 func put6(b []byte, to, mac frame.MAC, dst [16]byte, src netip.Addr, n wire.ND) {
 	header(b, to, mac, wire.TypeIPv6)
 	p := wire.IPv6(b[wire.EthernetLen:])
-	h := wire.IPv6Header{NextHeader: wire.ProtoICMPv6, HopLimit: 255, PayloadLen: ndLen, Src: src.As16(), Dst: dst}
+	h := wire.IPv6Header{NextHeader: wire.ProtoICMPv6, HopLimit: 255, PayloadLen: uint16(len(n)), Src: src.As16(), Dst: dst}
 	h.Put(p)
 	n.SetChecksum(p)
 }

@@ -35,6 +35,12 @@ type Config struct {
 	// for a few such MACs; with more they receive all frames.
 	MAC frame.MAC `json:"mac,omitzero"`
 
+	// VLAN is the ID of the 802.1Q tag that all packets have on the wire, 1-4094; by default they have none. The MTU stays that
+	// of the interface, since a tag is not part of it. A network card that drops unknown VLANs needs a
+	// VLAN device with the ID, or "ethtool -K eth0 rx-vlan-filter off". There are no multicast groups, for the kernel
+	// would report the membership without the tag.
+	VLAN uint16 `json:"vlan,omitzero"`
+
 	// Shared is set if the interface of a gateway has the local address and the MAC, on a port.Packet on the
 	// same network interface that leaves the underlay's packets to it. The gateway then answers ARP, neighbour
 	// discovery and pings, and the underlay does not. It still asks for its next hops itself, announces the
@@ -77,6 +83,9 @@ type Config struct {
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
+// maxVLAN is the last ID of a VLAN; 4095 is reserved (IEEE 802.1Q, section 9.6).
+const maxVLAN = 4094
+
 // withDefaults returns a copy with the defaults that do not depend on the interface, for IP-in-IP if raw is set.
 func (c *Config) withDefaults(local netip.Addr, raw bool) (Config, error) {
 	var d Config
@@ -114,6 +123,12 @@ func (c *Config) withDefaults(local netip.Addr, raw bool) (Config, error) {
 	d.DefaultTTL, d.Queues = cmp.Or(d.DefaultTTL, datagrams.DefaultTTL), cmp.Or(d.Queues, 1)
 	d.RecvBuffer, d.SendBuffer = cmp.Or(d.RecvBuffer, datagrams.DefaultBuffer), cmp.Or(d.SendBuffer, datagrams.DefaultBuffer)
 	d.Gateway = d.Gateway.Unmap().WithZone("")
+	if d.VLAN > maxVLAN {
+		w.Want("VLAN", d.VLAN, "1 to %d, or 0 for none", maxVLAN)
+	}
+	if d.VLAN != 0 && d.Shared {
+		w.Wrong("Shared", nil, "an address with a VLAN cannot be shared")
+	}
 	if d.MAC.IsGroup() {
 		w.Want("MAC", d.MAC, "the MAC of one host")
 	}

@@ -3,6 +3,7 @@ package afpacket
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func (p *Underlay) handle(b []byte) {
 			p.hops.learn(&n, time.Now())
 		}
 		if n.asks && !p.cfg.Shared && !p.hostAnswers() {
-			p.write(p.messenger.answer(&n))
+			p.say(p.messenger.answer(&n))
 		}
 		return
 	}
@@ -103,7 +104,7 @@ func (p *Underlay) tend() {
 }
 
 // ask sends a request, and emit a frame that has waited for the answer.
-func (p *Underlay) ask(ip hopKey, mac frame.MAC) { p.write(p.messenger.question(ip, mac)) }
+func (p *Underlay) ask(ip hopKey, mac frame.MAC) { p.say(p.messenger.question(ip, mac)) }
 
 func (p *Underlay) emit(b []byte) {
 	if why := p.write(b); why != frame.NotDropped {
@@ -111,6 +112,15 @@ func (p *Underlay) emit(b []byte) {
 		return
 	}
 	p.late.Add(&datagrams.Sum{Datagrams: 1})
+}
+
+// say sends a message, with the tag.
+func (p *Underlay) say(b []byte) {
+	if v := p.cfg.VLAN; v != 0 && len(b) > 0 {
+		b = slices.Insert(b, 12, 0, 0, 0, 0)
+		putTag(b, v)
+	}
+	p.write(b)
 }
 
 // write sends a frame on the control socket.
@@ -132,7 +142,7 @@ func (p *Underlay) write(b []byte) (why frame.Reason) {
 // announce announces the local address on the link, unless the host has it: a shared one may have another MAC now.
 func (p *Underlay) announce() {
 	if p.cfg.Shared || !p.hostAnswers() {
-		p.write(p.messenger.announcement())
+		p.say(p.messenger.announcement())
 	}
 }
 

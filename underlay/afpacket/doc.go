@@ -9,7 +9,7 @@
 // 150). TCP at full speed is the same (0.98 with one flow, 0.99 with four), small UDP packets are 5% slower, and
 // TCP on a card without offloads 9% (bench/results/underlays.txt).
 //
-//	         | frame to our MAC, without VLAN tag (a priority tag counts as none)
+//	         | frame to our MAC, with the tag of Config.VLAN; by default without one, or with a priority only
 //	         v
 //	+-----------------+   ARP, ND, ICMP    +-------------------+
 //	| filter (BPF)    |------------------->| next hops, errors |

@@ -63,11 +63,13 @@ func (p *Underlay) joinSolicited() error {
 	if err := p.control.Accept(p.dev.Index, neighbour.GroupMAC(group)); err != nil {
 		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
 	}
-	p.solicited, _ = p.member(group)
+	if p.cfg.VLAN == 0 { // the report would have no tag
+		p.solicited, _ = p.member(group)
+	}
 	return nil
 }
 
-// Join joins a multicast group on the interface, as [underlay.UDP.Join] does; IP-in-IP has none. The kernel reports the
+// Join joins a multicast group on the interface, as [underlay.UDP.Join] does; IP-in-IP has none, nor has one with a VLAN. The kernel reports the
 // membership (IGMP, MLD). If IPv4 or IPv6 is off for the interface, Join fails.
 func (p *Underlay) Join(group netip.Addr) error {
 	p.mu.Lock()
@@ -76,6 +78,8 @@ func (p *Underlay) Join(group netip.Addr) error {
 	switch m := p.groups[ip]; {
 	case p.raw:
 		return fmt.Errorf("afpacket: multicast group %v: IP-in-IP has no groups: %w", group, errors.ErrUnsupported)
+	case p.cfg.VLAN != 0:
+		return fmt.Errorf("afpacket: multicast group %v: there are none in a VLAN: %w", group, errors.ErrUnsupported)
 	case err != nil:
 		return err
 	case p.dev.Closed():

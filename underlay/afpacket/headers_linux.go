@@ -23,9 +23,13 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 	if ttl == 0 {
 		ttl = uint8(p.cfg.DefaultTTL)
 	}
-	ip, length := b[wire.EthernetLen:], p.udp+n
+	ip, length := b[p.eth:], p.udp+n
+	if p.cfg.VLAN != 0 {
+		putTag(b, p.cfg.VLAN)
+	}
+	typ := b[p.eth-2:]
 	if p.is4 {
-		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
+		typ[0], typ[1] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
 		h := wire.IPv4Header{
 			TOS: d.TOS, TTL: ttl, Protocol: s.proto, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
 			Src: [4]byte(p.messenger.ip[12:]), Dst: [4]byte(to.IP[12:]),
@@ -36,7 +40,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 		h.Put(ip)
 		ip = ip[wire.IPv4Len:]
 	} else {
-		b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
+		typ[0], typ[1] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
 		h := wire.IPv6Header{NextHeader: s.proto, HopLimit: ttl, PayloadLen: uint16(length), Src: p.messenger.ip, Dst: to.IP}
 		h.Put(ip)
 		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
@@ -51,12 +55,18 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 	ip[6], ip[7] = 0, 0
 }
 
+// putTag writes an 802.1Q tag of priority 0 behind the MACs.
+func putTag(b []byte, vlan uint16) {
+	binary.BigEndian.PutUint16(b[12:], wire.TypeVLAN)
+	binary.BigEndian.PutUint16(b[14:], vlan)
+}
+
 // pseudo returns the sum of the pseudo header.
 func (s *sender) pseudo(b []byte, n int) uint64 {
 	if s.p.is4 {
-		return wire.Pseudo4(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
+		return wire.Pseudo4(b[s.p.eth:], wire.ProtoUDP, wire.UDPLen+n)
 	}
-	return wire.Pseudo6(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
+	return wire.Pseudo6(b[s.p.eth:], wire.ProtoUDP, wire.UDPLen+n)
 }
 
 // setSum completes the checksum of a UDP header.

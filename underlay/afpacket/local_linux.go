@@ -92,10 +92,10 @@ func (p *Underlay) setRules(r *rules) error {
 
 // filter attaches the filters for rules to all sockets.
 func (p *Underlay) filter(x *rules) error {
-	if err := p.control.Filter(filter.Control(x.ip)); err != nil {
+	if err := p.control.Filter(filter.Control(x.ip, p.cfg.VLAN)); err != nil {
 		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
 	}
-	own := filter.For(filter.Address{MAC: x.mac, IP: x.ip, Port: x.port}, len(x.groups) > 0)
+	own := filter.For(filter.Address{MAC: x.mac, IP: x.ip, Port: x.port, VLAN: p.cfg.VLAN}, len(x.groups) > 0)
 	for _, r := range p.queues {
 		if err := r.sock.Filter(own); err != nil {
 			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)

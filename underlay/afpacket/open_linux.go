@@ -48,12 +48,15 @@ func open(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	}
 	p := &Underlay{
 		dev: sys.NewPacketInterface("afpacket", "Config", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c,
-		raw: local.Port() == 0, udp: wire.UDPLen,
+		raw: local.Port() == 0, udp: wire.UDPLen, eth: wire.EthernetLen,
 		groups:   make(map[[16]byte]*membership),
 		sendmmsg: sys.Sendmmsg,
 	}
 	if p.raw {
 		p.udp = 0
+	}
+	if c.VLAN != 0 {
+		p.eth += wire.VLANLen
 	}
 	if g := c.Gateway; g.IsValid() {
 		p.via = g.As16()

@@ -42,8 +42,8 @@ type outbox struct {
 	heads [datagrams.Chunk][gso.VirtioLen + headLen]byte
 }
 
-// headLen is the longest headers: Ethernet, IPv6 and UDP.
-const headLen = wire.EthernetLen + wire.IPv6Len + wire.UDPLen
+// headLen is the longest headers: Ethernet with a tag, IPv6 and UDP.
+const headLen = wire.EthernetLen + wire.VLANLen + wire.IPv6Len + wire.UDPLen
 
 func newSender(p *Underlay) *sender {
 	s := &sender{p: p}
@@ -224,7 +224,7 @@ func (s *sender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, seg int)
 
 // waiting returns a frame of bytes [off, off+size) of the payload.
 func (s *sender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size int) []byte {
-	at := s.ipLen() + wire.EthernetLen
+	at := s.p.eth + s.ipLen()
 	b := make([]byte, at+s.p.udp, at+s.p.udp+size)
 	for c := datagrams.At(d.Parts, off); size > 0; {
 		part := c.Next(size)
@@ -252,7 +252,7 @@ func (s *sender) add(t *outbox, mac frame.MAC, d *frame.Datagram, to *frame.Endp
 	}
 	head := t.heads[t.N][:]
 	p := s.p
-	at := wire.EthernetLen + s.ipLen()
+	at := p.eth + s.ipLen()
 	b := head[p.head : p.head+at+p.udp]
 	first := len(t.IOV)
 	t.IOV = append(t.IOV, unix.Iovec{Base: &head[0]})

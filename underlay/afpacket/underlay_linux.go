@@ -24,6 +24,7 @@ type Underlay struct {
 	is4   bool
 	raw   bool // IP-in-IP
 	udp   int  // length of the UDP header: 0 if raw
+	eth   int  // length of the Ethernet header with its tag
 	mac   frame.MAC
 	cfg   Config
 	via   hopKey // the gateway, zero without

@@ -44,6 +44,8 @@ type neighSite struct {
 	wire *netns.Capture // of what it sends into the tunnels, and what comes
 	vsi  *vswitch.VSI   // nil at the kernel's
 	r    *arp.Responder
+
+	hides bool // no frame of its guests is in a tunnel but by the gateway
 }
 
 // guest is a Linux host on the segment.
@@ -53,6 +55,7 @@ type guest struct {
 	dev    string
 	mac    string
 	number int
+	home   *neighSite
 	ip     netip.Addr
 	speaks netip.Addr // whose questions come from; over IPv6 the link-local one
 	link   *netns.Capture
@@ -141,7 +144,7 @@ func (s *neighSite) plug(g *guest, dev string) {
 	s.l.t.Helper()
 	l := s.l
 	mac := frame.MAC{2, 0, 0, 0, 7, byte(g.number)}
-	g.l, g.dev, g.mac = l, dev, mac.String()
+	g.l, g.home, g.dev, g.mac = l, s, dev, mac.String()
 	g.ip = netip.AddrFrom4([4]byte{192, 168, 7, byte(g.number)})
 	g.speaks = g.ip
 	if l.v6 {
@@ -323,7 +326,16 @@ func (l *neighLab) settle() {
 				g.Until("the marker is dropped", func() bool { return s.drops(frame.EtherType) > dropped })
 				continue
 			}
-			g.Inject(g.dev, f)
+			if s := g.home; s.hides {
+				dropped := s.drops(frame.NoRoute)
+				gate := append(ethernet(proxyMAC.String(), g.mac, 0x88b5), "marker"...)
+				g.Inject(g.dev, gate)
+				g.Until("the marker is dropped", func() bool { return s.drops(frame.NoRoute) > dropped })
+				m := frame.Make(f)
+				check.True(l.t, s.vsi.Send(0, &m), "the marker is not sent")
+			} else {
+				g.Inject(g.dev, f)
+			}
 			for _, to := range l.guests {
 				if to != g && !to.away {
 					to.link.Want(1, func(p netns.Packet) bool { return !p.Out && strings.HasPrefix(string(p.Data[12:]), string(f[12:])) })

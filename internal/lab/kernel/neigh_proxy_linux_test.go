@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"testing"
@@ -9,17 +10,10 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/policy"
 )
 
 // proxyMAC is that of the segment's gateway, the same at every site.
 var proxyMAC = frame.MAC{2, 0, 0, 0, 0xfe, 0xfe}
-
-// noReports keeps reports of multicast groups from tunnels: they carry the MAC of a host
-// to other sites, which is not what these tests are about.
-var noReports = node.Policy{Name: "no reports", Config: policy.Config{Default: policy.Allow, Rules: []policy.Rule{
-	{Action: policy.Deny, Protocol: 58, ICMP: []policy.ICMPType{{Type: 131}, {Type: 132}, {Type: 143}}},
-}}}
 
 // newProxyLab makes two sites of ours with one anycast gateway.
 func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway netip.Addr) {
@@ -30,16 +24,58 @@ func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway n
 		prefix = netip.MustParsePrefix("fd07::fe/64")
 	}
 	for _, s := range l.sites {
-		s.must(s.ourNode.Policy(noReports))
 		s.must(s.ourNode.Update(func(c *node.Config) error { c.VRFs = []node.VRF{{Name: "red"}}; return nil }))
 		s.configure(func(c *node.Segment) {
-			c.Neighbours.Mode, c.Policy = arp.Proxy, noReports.Name
+			c.Neighbours.Mode = arp.Proxy
+			s.hides = true
 			c.Gateway = &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{
 				Addresses: []netip.Prefix{prefix}, MAC: proxyMAC, VTEPMAC: s.own(), Anycast: true,
 			}}
 		})
 	}
 	return l, l.sites[0], l.sites[1], prefix.Addr()
+}
+
+// exposes has the MACs of hosts leave the site.
+func (s *neighSite) exposes() {
+	s.l.t.Helper()
+	s.configure(func(c *node.Segment) { c.Neighbours.ExposeMACs = true })
+	s.hides = false
+}
+
+// Announcements, multicast, DHCP and what has no known destination stay at the site of a host, unless it exposes MACs.
+func TestNeighProxyHides(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l, a, b, _ := newProxyLab(t, v6)
+		h1, h2 := a.guest("h1", 1), a.guest("h2", 2)
+		b.guest("h3", 3)
+		mac, _ := frame.ParseMAC(h1.mac)
+		for _, exposed := range []bool{false, true} {
+			if exposed {
+				a.exposes()
+			}
+			x := l.begin()
+			for _, to := range []string{"ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:fb", "33:33:00:00:00:16", "02:00:00:00:99:99"} {
+				h1.Inject(h1.dev, append(ethernet(to, h1.mac, 0x88b6), "for everybody"...))
+			}
+			h1.announce(1, h1.mac)
+			l.settle()
+			n := 0
+			for _, p := range a.wire.Seen()[x.since[a.wire]:] {
+				if p.Out && bytes.Contains(p.Data, mac[:]) {
+					n++
+				}
+			}
+			check.True(t, (n >= 5) == exposed && (n > 0) == exposed, "exposed %v: the MAC is in %d datagrams", exposed, n)
+			local := 0
+			for _, p := range h2.link.Seen()[x.since[h2.link]:] {
+				if !p.Out && bytes.Equal(p.Data[6:12], mac[:]) {
+					local++
+				}
+			}
+			check.True(t, local >= 5, "exposed %v: the host beside it has heard %d", exposed, local)
+		}
+	})
 }
 
 // The walk that arp/proxy.go draws, on every link it passes: no MAC of a host is on the
@@ -155,6 +191,7 @@ func TestNeighProxyGateway(t *testing.T) {
 		}
 		// One that comes through a tunnel all the same, from a site without this gateway, is
 		// not answered.
+		a.exposes()
 		check.OK(t, a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}))
 		before := b.counts()
 		check.True(t, !h1.isTaken(gateway), "the gateway of the other site has answered")

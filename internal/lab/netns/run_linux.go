@@ -13,7 +13,7 @@ import (
 
 // packages says what to install for a tool.
 var packages = map[string]string{
-	"arping": "iputils-arping", "bird": "bird2", "birdc": "bird2", "bridge": "iproute2", "curl": "curl", "ethtool": "ethtool", "ip": "iproute2", "iperf3": "iperf3",
+	"arping": "iputils-arping", "bird": "bird2", "birdc": "bird2", "bridge": "iproute2", "curl": "curl", "ethtool": "ethtool", "gobgpd": "gobgpd", "ip": "iproute2", "iperf3": "iperf3",
 	"ndisc6": "ndisc6", "nft": "nftables", "ovs-vsctl": "openvswitch-switch", "ping": "iputils-ping", "setpriv": "util-linux", "unshare": "util-linux", "smcrouted": "smcroute",
 	"ss": "iproute2", "systemd-analyze": "systemd",
 	"tcpdump": "tcpdump", "wg": "wireguard-tools", "wireguard-go": "wireguard-go", "traceroute": "traceroute", "tshark": "tshark",

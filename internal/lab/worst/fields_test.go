@@ -4,13 +4,13 @@ package worst
 // plane, with as many things as he names, or up to 16 for each (bfd.reports.list): no stranger has any in it.
 const configured = `
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
-control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
+control.Ledger.again control.Ledger.changed control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
 control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list node.prober.leaving node.prober.warned
-control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
+control.Plane.targets control.Plane.watchers control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
-control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
-control.records.pages control.routeChange.now control.routeEntry.via control.segment.ports
+control.floodList.shown control.owner.places control.pages.free control.pages.list control.place.held
+control.routeChange.now control.routeEntry.via control.segment.ports control.slots.refs control.tally.more
 control.segment.tunnels control.store.named control.store.owners control.store.routers
 control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
 control.tx.segments control.tx.unused control.tx.ups control.tx.vrfs
@@ -51,7 +51,7 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.n
 const fixed = `
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
-arp.Table.outcomes arp.shared.counts
+arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.state.on
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
@@ -70,7 +70,7 @@ switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick 
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 offload.Offload.done offload.Offload.held offload.Offload.wake offload.devices.with offload.news.gone offload.round.places offload.round.sendings offload.routes.changed offload.routes.used
-offload/internal/datapath.Datapath.epochs offload/internal/datapath.Datapath.mapped offload/internal/datapath.Datapath.slots
+offload/internal/datapath.Datapath.epochs offload/internal/datapath.Datapath.mapped offload/internal/datapath.Datapath.slots offload/internal/datapath.paths.bySlot
 switch.port.carried switch.worker.recent switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.life.done
 underlay.single.iov underlay.single.msgs underlay.single.who underlay.portableReader.buf underlay.portableReader.from

@@ -94,6 +94,14 @@ var Rows = []Row{
 		Test:  "arp.TestWorstNeighbours", Kept: 100,
 	},
 	{
+		Name:  "multicast listeners",
+		Holds: "snoop.state.rows snoop.state.joined snoop.state.asking snoop.state.crowded snoop.state.from snoop.state.routers snoop.state.all",
+		Limit: "8192 per network (`snoop.Config.Limit`), each a group at a source",
+		Share: "half per source (`PerDest`); a source with fewer takes from one with more",
+		Full:  "the oldest listener of the largest source, which then gets the frames of all groups",
+		Test:  "snoop.TestWorstListeners", Kept: 100,
+	},
+	{
 		Name:  "reported misses",
 		Holds: "internal/pending.Set.asked internal/pending.Set.from arp.shared.missing arp.questions.byTarget switch.VSI.missing switch.Switch.alarmed",
 		Limit: "4096 per network in each `MissTimeout` of 5 s",
@@ -183,7 +191,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "flows in the kernel",
-		Holds: "offload.Offload.entries offload.Offload.dying offload.Offload.free offload.Offload.hints offload.Offload.refused offload.Offload.asked offload.routes.known",
+		Holds: "offload.Offload.entries offload.Offload.dying offload.Offload.free offload.Offload.hints offload.Offload.refused offload.Offload.asked offload.routes.known offload/internal/datapath.paths.known offload/internal/datapath.paths.free",
 		Limit: "16384 of pairs of hosts, of tuples behind filters, and of pairs of addresses that are routed (`offload.Config.Flows`); per second and source 1024 are tried, 256 of them in vain",
 		Share: "fair per source: a source with fewer takes from one with more",
 		Full:  "the flows of the largest source, or of the same source, that were not used for the longest time",
@@ -191,7 +199,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "leases of flannel nodes",
-		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byPrefix flannel.Mapper.routes flannel.Mapper.before flannel.Mapper.news flannel.mapped.refused flannel.follower.changes",
+		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byPrefix flannel.mapped.routes flannel.Mapper.before flannel.Mapper.news flannel.mapped.refused flannel.follower.changes",
 		Limit: "65536, and those that are refused among them",
 		Share: "none: who can write to the store can write all",
 		Full:  "the youngest; when there is room again, all are read again",

@@ -2,7 +2,7 @@ package datapath
 
 import "iter"
 
-// A Cause is why a frame was a miss.
+// A Cause is why a frame was not carried.
 type Cause uint8
 
 // Causes. The order is that of enum cause in bpf/maps.h.
@@ -29,6 +29,7 @@ const (
 	Room                    // the kernel could not change the packet's size
 	Header                  // routed: an IP header with a wrong checksum, or of a packet that is longer than the frame
 	Hops                    // routed: the TTL or hop limit ends here
+	Lost                    // no miss: the frame was dropped, since the kernel could not make the last of several changes to it
 	NumCauses
 )
 
@@ -36,7 +37,7 @@ var causes = [NumCauses]string{
 	NoFlow: "no-flow", Stale: "stale", Kind: "kind", Group: "group", Short: "short", Options: "options", Protocol: "protocol",
 	Neighbour: "neighbour", DHCP: "dhcp", TooBig: "too-big", Length: "length", OuterIP: "outer", Tunnel: "tunnel",
 	Elsewhere: "elsewhere", Checksum: "checksum", Merged: "merged", Segments: "segments", Congestion: "congestion", Namespace: "namespace", Room: "room",
-	Header: "header", Hops: "ttl",
+	Header: "header", Hops: "ttl", Lost: "lost",
 }
 
 // String returns the name of the counter.

@@ -68,4 +68,6 @@ type Meta struct {
 	GSOSize uint32 // of a superframe: payload of each segment
 	GSOSegs uint32
 	Tag     uint32 // type and TCI of the VLAN tag that the kernel has taken out of the bytes, such as 0x81000005; 0: none
+
+	Complete bool // the card has summed up the bytes (CHECKSUM_COMPLETE); Linux 6.16, which then checks the sum of what is left
 }

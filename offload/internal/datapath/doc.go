@@ -23,6 +23,8 @@
 //	slots   validity: user space; counters: programs add, user space reads
 //	out, in, tuples
 //	        user space puts and deletes; programs look up; the value of an entry never changes
+//	paths   what flows of one peer have in common, so that entries are small: user space writes one before a flow names it, and
+//	        again only when the slots of all flows that named it have other flows; programs read
 //	misses  programs add; user space reads
 //	beacons user space puts; programs look up
 //
@@ -65,8 +67,8 @@
 // # What differs
 //
 // The carried packets are those that user space would send, with these exceptions. The source port is another one of the
-// same sixteen, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card, or
-// not at all, as [Outer.Unverified] says (RFC 7348, section 5). An inner transport checksum that is not finished is
+// same sixteen, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card,
+// trusted where the packet has met none, as the kernel's sockets do, or not at all, as [Outer.Unverified] says (RFC 7348, section 5). An inner transport checksum that is not finished is
 // completed by whoever comes next in the kernel, which knows of it; if a relay has lost that knowledge, it stays
 // unfinished. A superframe out of a tunnel stays whole, with the segment size that the sender's kernel gave it.
 //

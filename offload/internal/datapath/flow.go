@@ -103,55 +103,75 @@ type Flow struct {
 	Outer              Outer     // with Neigh, and in table in
 }
 
-// flowLen is the size of struct flow in bpf/maps.h.
-const flowLen = 124
+// Sizes of struct flow and struct path in bpf/maps.h.
+const (
+	flowLen = 44
+	pathLen = 84
+)
 
-// Bits of flags in struct flow.
+const flagRouted = 1 // of struct flow
+
+// Bits of flags in struct path.
 const (
 	flagIPv6 = 1 << iota
 	flagTOSIn
 	flagZeroChecksum
 	flagUnverified
-	flagRouted
 )
 
-// put writes f as struct flow. Headers are in network order, other fields in that of the machine.
-func (f *Flow) put(b *[flowLen]byte) {
-	*b = [flowLen]byte{}
-	o, ne := &f.Outer, binary.NativeEndian
-	for i, v := range [...]uint32{f.Slot, f.SrcEpoch, f.DstEpoch, f.Oif, f.Max, o.Mark} {
-		ne.PutUint32(b[4*i:], v)
+// A path is struct path: what the packets of many flows to or from one peer have in common.
+type path [pathLen]byte
+
+// path returns the path of an Outer. Headers are in network order, other fields in that of the machine.
+func (o *Outer) path() (b path) {
+	ne := binary.NativeEndian
+	if o.Local.IsValid() {
+		*(*[16]byte)(b[:]) = o.Local.As16()
 	}
+	if o.Remote.IsValid() {
+		*(*[16]byte)(b[16:]) = o.Remote.As16()
+	}
+	ne.PutUint32(b[32:], o.Mark)
 	if o.GPE {
-		encap.PutGPE(b[24:], o.VNI, frame.Ethernet, false)
+		encap.PutGPE(b[36:], 0, frame.Ethernet, false) // what follows is written over its VNI
 	} else {
-		encap.PutVXLAN(b[24:], o.VNI)
+		encap.PutVXLAN(b[36:], 0)
 	}
-	var flags uint8
+	ne.PutUint32(b[40:], o.Iif)
 	for _, x := range [...]struct {
 		bit uint8
 		on  bool
-	}{{flagIPv6, o.Local.Unmap().Is6()}, {flagTOSIn, o.TOSIn}, {flagZeroChecksum, o.ZeroChecksum}, {flagUnverified, o.Unverified}, {flagRouted, f.routed()}} {
+	}{{flagIPv6, o.Local.Unmap().Is6()}, {flagTOSIn, o.TOSIn}, {flagZeroChecksum, o.ZeroChecksum}, {flagUnverified, o.Unverified}} {
 		if x.on {
-			flags |= x.bit
+			b[44] |= x.bit
 		}
 	}
-	b[32], b[33], b[34], b[35] = uint8(f.How), flags, o.TTL, o.TOS
-	b[36], b[37] = uint8(o.DF), uint8(o.ECN)
-	binary.BigEndian.PutUint16(b[38:], o.Port)
+	b[45], b[46], b[47], b[48] = o.TTL, o.TOS, uint8(o.DF), uint8(o.ECN)
+	binary.BigEndian.PutUint16(b[50:], o.Port)
 	for i, p := range o.SrcPorts {
-		binary.BigEndian.PutUint16(b[40+2*i:], p)
+		binary.BigEndian.PutUint16(b[52+2*i:], p)
 	}
-	if o.Local.IsValid() {
-		*(*[16]byte)(b[72:]) = o.Local.As16()
+	return b
+}
+
+// put writes f as struct flow.
+func (f *Flow) put(path uint32) (b [flowLen]byte) {
+	ne := binary.NativeEndian
+	ne.PutUint32(b[:], f.Slot)
+	ne.PutUint32(b[4:], path)
+	ne.PutUint16(b[8:], uint16(f.SrcEpoch))
+	ne.PutUint16(b[10:], uint16(f.DstEpoch))
+	ne.PutUint32(b[12:], f.Oif)
+	ne.PutUint32(b[16:], f.Max)
+	binary.BigEndian.PutUint32(b[20:], uint32(f.Outer.VNI)<<8)
+	ne.PutUint32(b[24:], f.Tag)
+	b[28] = uint8(f.How)
+	if f.routed() {
+		b[29] = flagRouted
 	}
-	if o.Remote.IsValid() {
-		*(*[16]byte)(b[88:]) = o.Remote.As16()
-	}
-	ne.PutUint32(b[104:], o.Iif)
-	ne.PutUint32(b[108:], f.Tag)
-	copy(b[112:], f.NewDst[:])
-	copy(b[118:], f.NewSrc[:])
+	copy(b[32:], f.NewDst[:])
+	copy(b[38:], f.NewSrc[:])
+	return b
 }
 
 func (f *Flow) routed() bool { return !f.NewDst.IsZero() }

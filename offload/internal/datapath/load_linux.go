@@ -31,6 +31,7 @@ type Datapath struct {
 	mapped  [][]byte
 
 	mu      sync.Mutex
+	paths   paths
 	deleted bool // something was, since the last grace period
 	closed  bool
 	tested  [3]*ebpf.Program // for Run
@@ -44,6 +45,7 @@ type objects struct {
 
 	Epochs *ebpf.Map `ebpf:"epochs"`
 	Slots  *ebpf.Map `ebpf:"slots"`
+	Paths  *ebpf.Map `ebpf:"paths"`
 	Out    *ebpf.Map `ebpf:"out"`
 	In     *ebpf.Map `ebpf:"in"`
 	Tuples *ebpf.Map `ebpf:"tuples"`
@@ -117,6 +119,7 @@ func specOf(flows int) (*ebpf.CollectionSpec, error) {
 	spec.Maps["in"].MaxEntries = uint32(flows)
 	spec.Maps["tuples"].MaxEntries = uint32(flows)
 	spec.Maps["slots"].MaxEntries = uint32(2 * flows)
+	spec.Maps["paths"].MaxEntries = uint32(2 * flows)
 	return spec, nil
 }
 
@@ -133,6 +136,7 @@ func (d *Datapath) mapTables(slots int) error {
 		d.mapped = append(d.mapped, b)
 	}
 	d.epochs = unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&d.mapped[0][0])), Epochs)
+	d.paths = newPaths(slots)
 	d.slots = unsafe.Slice((*Slot)(unsafe.Pointer(&d.mapped[1][0])), slots)
 	return nil
 }
@@ -154,7 +158,7 @@ func (d *Datapath) Close() (err error) {
 	for _, p := range append(d.tested[:], o.PortIn, o.PortOut, o.TunnelIn) {
 		err = errors.Join(err, p.Close())
 	}
-	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Out, o.In, o.Tuples, o.Misses, o.Beacons} {
+	for _, m := range []*ebpf.Map{o.Epochs, o.Slots, o.Paths, o.Out, o.In, o.Tuples, o.Misses, o.Beacons} {
 		err = errors.Join(err, m.Close())
 	}
 	if d.beacon != nil {

@@ -19,6 +19,9 @@ func (d *Datapath) Run(which Program, in []byte, m Meta) (Action, []byte, Meta, 
 	ctx := skb{Mark: m.Mark, Ifindex: m.Ifindex, GSOSize: m.GSOSize, GSOSegs: m.GSOSegs, CB: [5]uint32{m.Tag >> 16, m.Tag & 0xffff}}
 	after := skb{}
 	o := ebpf.RunOptions{Data: in, DataOut: make([]byte, len(in)+256), Context: &ctx, ContextOut: &after}
+	if m.Complete {
+		o.Flags = testComplete
+	}
 	ret, err := p.Run(&o)
 	if err != nil {
 		return 0, nil, Meta{}, fmt.Errorf("datapath: running %v: %w", p, err)
@@ -29,6 +32,8 @@ func (d *Datapath) Run(which Program, in []byte, m Meta) (Action, []byte, Meta, 
 	}
 	return Action(int32(ret)), o.DataOut, got, nil
 }
+
+const testComplete = 1 << 2 // BPF_F_TEST_SKB_CHECKSUM_COMPLETE
 
 // skb is struct __sk_buff of the kernel, as BPF_PROG_TEST_RUN takes it.
 type skb struct {
@@ -93,7 +98,7 @@ func (d *Datapath) test(which Program) (*ebpf.Program, error) {
 	spec.Programs = map[string]*ebpf.ProgramSpec{name: one}
 	o := &d.objects
 	c, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		"epochs": o.Epochs, "slots": o.Slots, "out": o.Out, "in": o.In, "tuples": o.Tuples, "misses": o.Misses, "beacons": o.Beacons,
+		"epochs": o.Epochs, "slots": o.Slots, "paths": o.Paths, "out": o.Out, "in": o.In, "tuples": o.Tuples, "misses": o.Misses, "beacons": o.Beacons,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("datapath: loading %s for tests: %w", name, err)

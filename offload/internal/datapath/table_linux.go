@@ -11,57 +11,44 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-const (
-	outKeyLen   = 20 // struct out_key in bpf/maps.h
-	inKeyLen    = 32 // struct in_key
-	tupleKeyLen = 72 // struct tuple_key
-	noTunnel    = 1  // NO_TUNNEL
+const noTunnel = 1 // NO_TUNNEL in bpf/maps.h
+
+// A pairKey is struct pair_key there, a tupleKey struct tuple_key.
+type (
+	pairKey  [32]byte
+	tupleKey [72]byte
 )
 
-// A tupleKey is struct tuple_key.
-type tupleKey [tupleKeyLen]byte
+func (k *OutKey) pair() (b pairKey) {
+	binary.NativeEndian.PutUint32(b[:], k.Ifindex)
+	binary.NativeEndian.PutUint32(b[4:], k.Tag)
+	binary.BigEndian.PutUint32(b[16:], noTunnel)
+	copy(b[20:], k.Dst[:])
+	copy(b[26:], k.Src[:])
+	return b
+}
 
-// put appends what is in b from the 33rd byte on.
-func (b *tupleKey) put(t *frame.Tuple) {
+func (k *InKey) pair() (b pairKey) {
+	copy(b[:], k.Peer[:])
+	binary.BigEndian.PutUint32(b[16:], uint32(k.VNI)<<8)
+	copy(b[20:], k.Dst[:])
+	copy(b[26:], k.Src[:])
+	return b
+}
+
+// tuple returns the key of frames with a tuple.
+func (k *pairKey) tuple(t *frame.Tuple) (b tupleKey) {
 	etherType := uint16(0x0800)
 	if t.Src.Is6() {
 		etherType = 0x86dd
 	}
+	copy(b[:], k[:])
 	copy(b[32:48], t.Src.AsSlice())
 	copy(b[48:64], t.Dst.AsSlice())
 	binary.BigEndian.PutUint16(b[64:], t.SrcPort)
 	binary.BigEndian.PutUint16(b[66:], t.DstPort)
 	binary.BigEndian.PutUint16(b[68:], etherType)
 	b[70] = t.Protocol
-}
-
-func (k *OutKey) put(b []byte) {
-	binary.NativeEndian.PutUint32(b, k.Ifindex)
-	copy(b[4:], k.Dst[:])
-	copy(b[10:], k.Src[:])
-	binary.NativeEndian.PutUint32(b[16:], k.Tag)
-}
-
-func (k *OutKey) tuple() (b tupleKey) {
-	binary.NativeEndian.PutUint32(b[:], k.Ifindex)
-	binary.NativeEndian.PutUint32(b[4:], k.Tag)
-	binary.BigEndian.PutUint32(b[16:], noTunnel)
-	copy(b[20:], k.Dst[:])
-	copy(b[26:], k.Src[:])
-	b.put(&k.Tuple)
-	return b
-}
-
-func (k *InKey) put(b []byte) {
-	copy(b, k.Peer[:])
-	binary.BigEndian.PutUint32(b[16:], uint32(k.VNI)<<8)
-	copy(b[20:], k.Dst[:])
-	copy(b[26:], k.Src[:])
-}
-
-func (k *InKey) tuple() (b tupleKey) {
-	k.put(b[:])
-	b.put(&k.Tuple)
 	return b
 }
 
@@ -70,13 +57,7 @@ func (d *Datapath) PutOut(k OutKey, f *Flow) error {
 	if err := f.check(false, uint32(len(d.slots))); err != nil {
 		return err
 	}
-	if k.Tuple != (frame.Tuple{}) {
-		key := k.tuple()
-		return d.put(d.objects.Tuples, key[:], f)
-	}
-	var key [outKeyLen]byte
-	k.put(key[:])
-	return d.put(d.objects.Out, key[:], f)
+	return d.put(d.objects.Out, k.pair(), &k.Tuple, f)
 }
 
 // PutIn puts an entry for frames that come out of a tunnel. The slot has been validated before.
@@ -84,24 +65,26 @@ func (d *Datapath) PutIn(k InKey, f *Flow) error {
 	if err := f.check(true, uint32(len(d.slots))); err != nil {
 		return err
 	}
-	if k.Tuple != (frame.Tuple{}) {
-		key := k.tuple()
-		return d.put(d.objects.Tuples, key[:], f)
-	}
-	var key [inKeyLen]byte
-	k.put(key[:])
-	return d.put(d.objects.In, key[:], f)
+	return d.put(d.objects.In, k.pair(), &k.Tuple, f)
 }
 
-func (d *Datapath) put(m *ebpf.Map, key []byte, f *Flow) error {
+func (d *Datapath) put(m *ebpf.Map, pair pairKey, t *frame.Tuple, f *Flow) error {
+	key := pair[:]
+	if *t != (frame.Tuple{}) {
+		whole := pair.tuple(t)
+		m, key = d.objects.Tuples, whole[:]
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.settle(); err != nil {
 		return err
 	}
-	var value [flowLen]byte
-	f.put(&value)
-	err := m.Update(key, value[:], ebpf.UpdateNoExist)
+	n, err := d.paths.take(f.Slot, f.Outer.path(), d.objects.Paths)
+	if err != nil {
+		return err
+	}
+	value := f.put(n)
+	err = m.Update(key, value[:], ebpf.UpdateNoExist)
 	switch {
 	case errors.Is(err, ebpf.ErrKeyExist):
 		return ErrExist
@@ -128,35 +111,28 @@ func (d *Datapath) settle() error {
 // DeleteOut deletes entries; keys without one are no error. Their slots are killed before by whoever owns them, and may
 // be used again after [Grace].
 func (d *Datapath) DeleteOut(keys ...OutKey) error {
-	pairs, tuples := make([][outKeyLen]byte, 0, len(keys)), []tupleKey(nil)
-	for i := range keys {
-		if k := &keys[i]; k.Tuple != (frame.Tuple{}) {
-			tuples = append(tuples, k.tuple())
-		} else {
-			var b [outKeyLen]byte
-			k.put(b[:])
-			pairs = append(pairs, b)
-		}
-	}
-	return errors.Join(remove(d, d.objects.Out, pairs), remove(d, d.objects.Tuples, tuples))
+	return d.remove(d.objects.Out, len(keys), func(i int) (pairKey, *frame.Tuple) { return keys[i].pair(), &keys[i].Tuple })
 }
 
 // DeleteIn is DeleteOut for entries of frames out of tunnels.
 func (d *Datapath) DeleteIn(keys ...InKey) error {
-	pairs, tuples := make([][inKeyLen]byte, 0, len(keys)), []tupleKey(nil)
-	for i := range keys {
-		if k := &keys[i]; k.Tuple != (frame.Tuple{}) {
-			tuples = append(tuples, k.tuple())
-		} else {
-			var b [inKeyLen]byte
-			k.put(b[:])
-			pairs = append(pairs, b)
-		}
-	}
-	return errors.Join(remove(d, d.objects.In, pairs), remove(d, d.objects.Tuples, tuples))
+	return d.remove(d.objects.In, len(keys), func(i int) (pairKey, *frame.Tuple) { return keys[i].pair(), &keys[i].Tuple })
 }
 
-func remove[K [outKeyLen]byte | [inKeyLen]byte | tupleKey](d *Datapath, m *ebpf.Map, keys []K) error {
+// remove deletes n entries, from m or, with a tuple, from the table of those.
+func (d *Datapath) remove(m *ebpf.Map, n int, key func(int) (pairKey, *frame.Tuple)) error {
+	pairs, tuples := make([]pairKey, 0, n), []tupleKey(nil)
+	for i := range n {
+		if k, t := key(i); *t != (frame.Tuple{}) {
+			tuples = append(tuples, k.tuple(t))
+		} else {
+			pairs = append(pairs, k)
+		}
+	}
+	return errors.Join(remove(d, m, pairs), remove(d, d.objects.Tuples, tuples))
+}
+
+func remove[K pairKey | tupleKey](d *Datapath, m *ebpf.Map, keys []K) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(keys) > 0 {

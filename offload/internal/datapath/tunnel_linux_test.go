@@ -198,8 +198,10 @@ func TestReceiveChecksums(t *testing.T) {
 				b  []byte
 				ok bool
 			}{{none, c.zero}, {some, c.unverified}} {
-				if why := d.why(t, TunnelIn, x.b, Meta{}); (why == NumCauses) != x.ok || !x.ok && why != Checksum {
-					t.Errorf("family %d, %+v: %v", fam, c, why)
+				for _, m := range []Meta{{}, {Complete: d.sums()}} {
+					if why := d.why(t, TunnelIn, x.b, m); (why == NumCauses) != x.ok || !x.ok && why != Checksum {
+						t.Errorf("family %d, %+v, %+v: %v", fam, c, m, why)
+					}
 				}
 			}
 			if err := d.DeleteIn(k); err != nil {

@@ -97,7 +97,7 @@ func TestFlowErrors(t *testing.T) {
 		change func(f *Flow)
 	}{
 		{"Slot is 16; must be less than 16", func(f *Flow) { f.Slot = 16 }},
-		{"SrcEpoch is 65536; must be less than 65536", func(f *Flow) { f.SrcEpoch = Epochs }},
+		{"SrcEpoch is 16384; must be less than 16384", func(f *Flow) { f.SrcEpoch = Epochs }},
 		{"DstEpoch is", func(f *Flow) { f.DstEpoch = Epochs }},
 		{"Oif is 0; must be the index of a device", func(f *Flow) { f.Oif = 0 }},
 		{"How is none; must be", func(f *Flow) { f.How = 0 }},

@@ -41,12 +41,14 @@ INLINE bool retag(struct __sk_buff *skb, struct flow *f)
 	return !f->tag || !vlan_push(skb, be16(VLAN), f->tag);
 }
 
-// leave sends the frame on, as it is now but for the tag. With peer, it may skip the queue of the guest's pair.
-INLINE int leave(struct __sk_buff *skb, struct flow *f, bool peer)
+// leave counts the frame, of len bytes, and sends it on, as it is now but for the tag. With peer, it may skip the queue of the
+// guest's pair.
+INLINE int leave(struct __sk_buff *skb, struct flow *f, struct slot *s, u32 len, u32 mark, bool peer)
 {
 	if (!retag(skb, f))
 		return DROP;
-	skb->mark = f->mark;
+	count(s, len);
+	skb->mark = mark;
 	if (f->how == NEIGH || f->how == PEER)
 		change_type(skb, PACKET_HOST);  // may be for another MAC than the device has
 	if (f->how == NEIGH)
@@ -57,66 +59,65 @@ INLINE int leave(struct __sk_buff *skb, struct flow *f, bool peer)
 }
 
 // The outer fields that depend on the inner ones.
-INLINE u8 ttl(struct flow *f, struct inner *p)
+INLINE u8 ttl(struct flow *f, struct path *w, struct inner *p)
 {
-	u8 t = f->ttl ? f->ttl : f->flags & ROUTED ? p->ttl - 1 : p->ttl;
+	u8 t = w->ttl ? w->ttl : f->flags & ROUTED ? p->ttl - 1 : p->ttl;
 	return t ? t : 64;
 }
 
-INLINE u8 tos(struct flow *f, struct inner *p)
+INLINE u8 tos(struct path *w, struct inner *p)
 {
 	u8 ecn = p->tos & 3;
-	if (f->ecn == ECN_COMPAT)
+	if (w->ecn == ECN_COMPAT)
 		ecn = 0;
-	else if (f->ecn == ECN_RFC3168 && ecn == 3)
+	else if (w->ecn == ECN_RFC3168 && ecn == 3)
 		ecn = 2;
-	return (f->flags & TOS_IN ? p->tos & 0xfc : f->tos) | ecn;
+	return (w->flags & TOS_IN ? p->tos & 0xfc : w->tos) | ecn;
 }
 
-INLINE void tunnel(struct tunnel *t, struct flow *f, struct ether *e, u32 flow, u32 len)
+INLINE void tunnel(struct tunnel *t, struct flow *f, struct path *w, struct ether *e, u32 flow, u32 len)
 {
-	t->sport = f->sports[flow & 15];
-	t->dport = f->port;
+	t->sport = w->sports[flow & 15];
+	t->dport = w->port;
 	t->len = be16(len);
 	t->csum = 0;
-	t->head = f->head;
+	t->head = w->head;
 	t->vni = f->vni;
 	t->in = *e;
 }
 
-INLINE int encap4(struct __sk_buff *skb, struct flow *f, struct ether *e, struct inner *p, struct slot *s)
+INLINE int encap4(struct __sk_buff *skb, struct flow *f, struct path *w, struct ether *e, struct inner *p, struct slot *s)
 {
 	struct outer4 h = { .type = be16(IPV4) };
 	u32 len = skb->len, flow = hash(skb);
-	bool df = f->df == DF_SET || (f->df == DF_INHERIT && p->df);
+	bool df = w->df == DF_SET || (w->df == DF_INHERIT && p->df);
 	if (len + LEN4 - 14 > 0xffff)
 		return MISS(LENGTH);
 	h.ip.version = 0x45;
-	h.ip.tos = tos(f, p);
+	h.ip.tos = tos(w, p);
 	h.ip.len = be16(len + LEN4 - 14);
 	h.ip.id = df ? 0 : random();  // RFC 6864, section 4.1
 	h.ip.frag = df ? be16(0x4000) : 0;
-	h.ip.ttl = ttl(f, p);
+	h.ip.ttl = ttl(f, w, p);
 	h.ip.protocol = UDP;
-	h.ip.src = f->local[3];
-	h.ip.dst = f->remote[3];
+	h.ip.src = w->local[3];
+	h.ip.dst = w->remote[3];
 	h.ip.csum = ~sum(&h.ip);
-	tunnel(&h.t, f, e, flow, len + 16);
+	tunnel(&h.t, f, w, e, flow, len + 16);
 	if (adjust_room(skb, LEN4, ROOM_MAC, FIXED_GSO | KEEP_CSUM | ENCAP_IPV4 | ENCAP_UDP | ENCAP_ETH))
 		return MISS(ROOM);
 	if (store(skb, 12, &h.type, LEN4 + 2, RECOMPUTE_CSUM))
 		return DROP;
 	if (f->flags & ROUTED && !decrement(skb, LEN4, p))
 		return DROP;
-	count(s, len);
-	return leave(skb, f, 1);
+	return leave(skb, f, s, len, w->mark, 1);
 }
 
-INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct inner *p, struct slot *s)
+INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct path *w, struct ether *e, struct inner *p, struct slot *s)
 {
 	struct outer6 h = { .type = be16(IPV6) };
 	u32 len = skb->len, flow = hash(skb);
-	u8 tc = tos(f, p);
+	u8 tc = tos(w, p);
 	if (len + 16 > 0xffff)
 		return MISS(LENGTH);
 	h.ip.start[0] = 6 << 4 | tc >> 4;
@@ -125,18 +126,17 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct ether *e, struct
 	h.ip.start[3] = flow;
 	h.ip.len = be16(len + 16);
 	h.ip.next = UDP;
-	h.ip.hops = ttl(f, p);
-	__builtin_memcpy(h.ip.src, f->local, 16);
-	__builtin_memcpy(h.ip.dst, f->remote, 16);
-	tunnel(&h.t, f, e, flow, len + 16);
+	h.ip.hops = ttl(f, w, p);
+	__builtin_memcpy(h.ip.src, w->local, 16);
+	__builtin_memcpy(h.ip.dst, w->remote, 16);
+	tunnel(&h.t, f, w, e, flow, len + 16);
 	if (adjust_room(skb, LEN6, ROOM_MAC, FIXED_GSO | KEEP_CSUM | ENCAP_IPV6 | ENCAP_UDP | ENCAP_ETH))
 		return MISS(ROOM);
 	if (store(skb, 12, &h.type, LEN6 + 2, RECOMPUTE_CSUM))
 		return DROP;
 	if (f->flags & ROUTED && !decrement(skb, LEN6, p))
 		return DROP;
-	count(s, len);
-	return leave(skb, f, 1);
+	return leave(skb, f, s, len, w->mark, 1);
 }
 
 enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
@@ -152,20 +152,13 @@ INLINE struct flow *judged(struct __sk_buff *skb, u32 at, u16 type, struct tuple
 	return f;
 }
 
-// sent is judged for a frame of a port.
-INLINE struct flow *sent(struct __sk_buff *skb, u16 type, struct out_key *k)
-{
-	struct tuple_key key = { .pair = { .peer = { k->ifindex, k->tag }, .vni = NO_TUNNEL } };
-	__builtin_memcpy(key.pair.macs, k->macs, sizeof(k->macs));
-	return judged(skb, 0, type, &key);
-}
-
 INLINE int port(struct __sk_buff *skb, bool egress)
 {
-	struct out_key key = { .ifindex = skb->ifindex };
+	struct tuple_key key = { .pair = { .peer = { skb->ifindex }, .vni = NO_TUNNEL } };
 	struct inner p = {};
 	struct ether e = {};
 	struct flow *f;
+	struct path *w;
 	struct slot *s;
 	int why;
 	if (load(skb, 0, &e, 14))
@@ -175,14 +168,14 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 	if (skb->vlan_present) {
 		if (skb->vlan_proto != be16(VLAN) || skb->vlan_tci & DEI || !(skb->vlan_tci & VID))
 			return MISS(KIND);
-		key.tag = skb->vlan_tci & VID;  // the priority is lost, as in user space
+		key.pair.peer[1] = skb->vlan_tci & VID;  // the priority is lost, as in user space
 	}
 	if (e.type != skb->protocol || (e.type != be16(IPV4) && e.type != be16(IPV6)))
 		return MISS(KIND);
-	__builtin_memcpy(key.macs, e.macs, sizeof(key.macs));
-	f = lookup(&out, &key);
+	__builtin_memcpy(key.pair.macs, e.macs, sizeof(e.macs));
+	f = lookup(&out, &key.pair);
 	if (!f)
-		f = sent(skb, e.type, &key);
+		f = judged(skb, 0, e.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
 	s = valid(f);
@@ -205,12 +198,14 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 	if (f->how != NEIGH) {
 		if (f->flags & ROUTED && (store(skb, 0, e.macs, sizeof(e.macs), 0) || !decrement(skb, 0, &p)))
 			return DROP;
-		count(s, skb->len);
-		return leave(skb, f, !egress);
+		return leave(skb, f, s, skb->len, 0, !egress);
 	}
-	if (f->flags & IS_IPV6)
-		return encap6(skb, f, &e, &p, s);
-	return encap4(skb, f, &e, &p, s);
+	w = lookup(&paths, &f->path);
+	if (!w)
+		return MISS(STALE);
+	if (w->flags & IS_IPV6)
+		return encap6(skb, f, w, &e, &p, s);
+	return encap4(skb, f, w, &e, &p, s);
 }
 
 SEC("tcx/ingress") int port_in(struct __sk_buff *skb) { return answer(port(skb, 0)); }
@@ -224,8 +219,35 @@ SEC("tcx/egress") int port_out(struct __sk_buff *skb) { return answer(port(skb, 
 #define JOIN_LEN 1000  // from which on a segment is long
 #define MERGED_FOR 2000000000ull  // ns for which a flow is left to user space after a merged packet
 
-// elsewhere reports whether a packet has arrived at a device that the flow's socket does not listen at.
-INLINE bool elsewhere(struct __sk_buff *skb, struct flow *f) { return f->iif && f->iif != skb->ifindex; }
+// unfinished reports whether the outer checksum is what a sender leaves to a card: the sum of the pseudo header, whose addresses have
+// size bytes.
+INLINE bool unfinished(struct tunnel *t, u32 *addrs, u32 size)
+{
+	u32 s = csum_diff(0, 0, addrs, size, t->len + be16(UDP));
+	s = (s & 0xffff) + (s >> 16);
+	return t->csum == (u16)(s + (s >> 16));
+}
+
+// verified reports whether the kernel's own sockets would take the outer checksum unread: a card has verified it, or the packet has
+// met no card yet, since its sender has left the inner checksum to one (CHECKSUM_PARTIAL). If it is the outer one of a single packet
+// that was left, the kernel would look for it in what remains without its outer headers. Only a packet that nobody has looked at
+// (CHECKSUM_NONE) can be raised to a verified one, as the helper does before this takes it back, and only one whose sum is known
+// (CHECKSUM_COMPLETE) can have it updated.
+INLINE bool verified(struct __sk_buff *skb, struct tunnel *t, u32 *addrs, u32 size)
+{
+	if (csum_level(skb, LEVEL_QUERY) >= 0)
+		return 1;
+	if (csum_update(skb, 0) >= 0)
+		return 0;
+	csum_level(skb, LEVEL_INC);
+	if (csum_level(skb, LEVEL_QUERY) < 0)
+		return skb->gso_size || !unfinished(t, addrs, size);
+	csum_level(skb, LEVEL_DEC);
+	return 0;
+}
+
+// elsewhere reports whether a packet has arrived at a device that the path's socket does not listen at.
+INLINE bool elsewhere(struct __sk_buff *skb, struct path *w) { return w->iif && w->iif != skb->ifindex; }
 
 // joins reports whether a segment of TCP is to wait in the queue of the guest's pair, where the kernel joins it with those that
 // follow (GRO), as it does behind a tunnel device of its own. All segments of a flow wait, while long ones come alone: what does
@@ -246,7 +268,7 @@ INLINE bool joins(struct __sk_buff *skb, struct flow *f, struct slot *s, struct 
 }
 
 // decap asks and does what does not depend on the outer family. The tunnel header ends at at.
-INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at, u8 outer_tos)
+INLINE int decap(struct __sk_buff *skb, struct flow *f, struct path *w, struct tunnel *t, u32 at, u8 outer_tos, u32 *addrs, u32 size)
 {
 	struct inner p = {};
 	struct slot *s = valid(f);
@@ -256,11 +278,11 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	int why;
 	if (!s)
 		return MISS(STALE);
-	if (t->dport != f->port)
+	if (t->dport != w->port)
 		return MISS(ELSEWHERE);
-	if (t->head != f->head)
+	if (t->head != w->head)
 		return MISS(TUNNEL);
-	if (t->csum ? !(f->flags & UNVERIFIED) && csum_level(skb, LEVEL_QUERY) < 0 : !(f->flags & ZERO_CSUM))
+	if (t->csum ? !(w->flags & UNVERIFIED) && !verified(skb, t, addrs, size) : !(w->flags & ZERO_CSUM))
 		return MISS(CHECKSUM);
 	why = inner(skb, at, t->in.type, &p);
 	if (why != CAUSES)
@@ -273,7 +295,7 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 		return MISS(MERGED);  // or it would overtake those that were merged
 	if (skb->gso_size && p.upper == UDP && !decap_l4)
 		return MISS(SEGMENTS);
-	if (elsewhere(skb, f))
+	if (elsewhere(skb, w))
 		return MISS(ELSEWHERE);
 	if (p.longest > f->max)
 		return MISS(TOO_BIG);
@@ -311,8 +333,7 @@ INLINE int decap(struct __sk_buff *skb, struct flow *f, struct tunnel *t, u32 at
 	}
 	if (f->flags & ROUTED && !decrement(skb, 0, &p))
 		return DROP;
-	count(s, len);
-	return leave(skb, f, !joins(skb, f, s, &p, len));
+	return leave(skb, f, s, len, 0, !joins(skb, f, s, &p, len));
 }
 
 // plain reports whether a packet may be one that is carried. Most UDP packets are not.
@@ -326,6 +347,7 @@ INLINE int tunnel4(struct __sk_buff *skb)
 	struct tuple_key key = { .pair = { .peer = { 0, 0, be32(0xffff) } } };
 	struct outer4 h;
 	struct flow *f;
+	struct path *w;
 	u32 len;
 	if (load(skb, 14, &h.ip, LEN4) || h.ip.protocol != UDP)
 		return NEXT;
@@ -343,9 +365,10 @@ INLINE int tunnel4(struct __sk_buff *skb)
 		f = judged(skb, LEN4, h.t.in.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
-	if (h.ip.dst != f->local[3] || f->flags & IS_IPV6)
+	w = lookup(&paths, &f->path);
+	if (!w || h.ip.dst != w->local[3] || w->flags & IS_IPV6)
 		return MISS(ELSEWHERE);
-	return decap(skb, f, &h.t, LEN4, h.ip.tos);
+	return decap(skb, f, w, &h.t, LEN4, h.ip.tos, &h.ip.src, 8);
 }
 
 INLINE int tunnel6(struct __sk_buff *skb)
@@ -353,6 +376,7 @@ INLINE int tunnel6(struct __sk_buff *skb)
 	struct tuple_key key = {};
 	struct outer6 h;
 	struct flow *f;
+	struct path *w;
 	u32 len;
 	if (load(skb, 14, &h.ip, LEN6) || h.ip.next != UDP)
 		return NEXT;
@@ -369,9 +393,10 @@ INLINE int tunnel6(struct __sk_buff *skb)
 		f = judged(skb, LEN6, h.t.in.type, &key);
 	if (!f)
 		return MISS(NO_FLOW);
-	if (h.ip.dst[0] != f->local[0] || h.ip.dst[1] != f->local[1] || h.ip.dst[2] != f->local[2] || h.ip.dst[3] != f->local[3])
+	w = lookup(&paths, &f->path);
+	if (!w || h.ip.dst[0] != w->local[0] || h.ip.dst[1] != w->local[1] || h.ip.dst[2] != w->local[2] || h.ip.dst[3] != w->local[3])
 		return MISS(ELSEWHERE);
-	return decap(skb, f, &h.t, LEN6, h.ip.start[1] >> 4);
+	return decap(skb, f, w, &h.t, LEN6, h.ip.start[1] >> 4, h.ip.src, 32);
 }
 
 SEC("tcx/ingress") int tunnel_in(struct __sk_buff *skb)

@@ -27,7 +27,7 @@ struct __sk_buff {
 };
 
 enum { ARRAY = 2, HASH = 1, PERCPU_ARRAY = 6, SK_STORAGE = 24, NO_PREALLOC = 1, MMAPABLE = 1 << 10 };
-enum { NEXT = -1, DROP = 2, TO_INGRESS = 1, PACKET_HOST = 0, RECOMPUTE_CSUM = 1, LEVEL_QUERY = 0, LEVEL_DEC = 2, ROOM_MAC = 1 };
+enum { NEXT = -1, DROP = 2, TO_INGRESS = 1, PACKET_HOST = 0, RECOMPUTE_CSUM = 1, LEVEL_QUERY = 0, LEVEL_INC, LEVEL_DEC, ROOM_MAC = 1 };
 enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, ICMPV6 = 58, LOOPBACK = 0x7f000001 };
 
 #define OWN_NAMESPACE (~0ull)  // that of the frame's device
@@ -51,8 +51,10 @@ static long (*vlan_push)(struct __sk_buff *skb, u16 type, u16 tci) = (void *)18;
 static long (*vlan_pop)(struct __sk_buff *skb) = (void *)19;
 static long (*redirect)(u32 ifindex, u64 flags) = (void *)23;
 static long (*load)(const struct __sk_buff *skb, u32 at, void *to, u32 len) = (void *)26;
+static long (*csum_diff)(const u32 *from, u32 len, const u32 *to, u32 to_len, u32 seed) = (void *)28;
 static long (*change_type)(struct __sk_buff *skb, u32 type) = (void *)32;
 static u32 (*hash)(struct __sk_buff *skb) = (void *)34;
+static long (*csum_update)(struct __sk_buff *skb, u32 sum) = (void *)40;
 static long (*adjust_room)(struct __sk_buff *skb, int by, u32 mode, u64 flags) = (void *)50;
 static void *(*udp_socket)(struct __sk_buff *skb, void *tuple, u32 len, u64 netns, u64 flags) = (void *)85;
 static long (*release)(void *socket) = (void *)86;

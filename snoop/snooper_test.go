@@ -1,0 +1,344 @@
+package snoop
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func (l *lab) want(what string, g netip.Addr, places ...frame.Dest) {
+	l.t.Helper()
+	if got, all := l.heard(g); all || !slices.Equal(got, places) {
+		l.t.Errorf("%s: %v goes to %v, everywhere %v; want %v", what, g, got, all, places)
+	}
+}
+
+func (l *lab) wantAll(what string, g netip.Addr) {
+	l.t.Helper()
+	if got, all := l.heard(g); !all {
+		l.t.Errorf("%s: %v goes to %v, want everywhere", what, g, got)
+	}
+}
+
+// What hosts of all versions say, in both families.
+func TestJoinAndLeave(t *testing.T) {
+	for _, x := range []struct {
+		name        string
+		g           netip.Addr
+		join, leave []byte
+	}{
+		{"IGMPv1", groupA, old(igmpReport1, groupA), nil},
+		{"IGMPv2", groupA, old(igmpReport2, groupA), old(igmpLeave, groupA)},
+		{"IGMPv3", groupA, report3(record(toExclude, groupA)), report3(record(toInclude, groupA))},
+		{"IGMPv3, asked", groupA, report3(record(modeIsExclude, groupA)), report3(record(toInclude, groupA))},
+		{"IGMPv3, some sources", groupA, report3(record(allow, groupA, host4)), report3(record(toInclude, groupA))},
+		{"IGMPv3, after another group", groupA, report3(record(toExclude, groupB), record(toExclude, groupA)), report3(record(9, groupB), record(toInclude, groupA))},
+		{"MLDv1", group6, old(mldReport1, group6), old(mldDone, group6)},
+		{"MLDv2", group6, report3(record(toExclude, group6)), report3(record(toInclude, group6))},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			l := newLab(t, Config{Querier: true, FastLeave: true})
+			l.pass(1)
+			l.wantAll("before hosts have answered", x.g)
+			l.pass(12)
+			l.want("at first", x.g)
+			for _, d := range []frame.Dest{port2, port1, peer7, port2} {
+				if v := l.from(d, x.join); v != frame.Continue {
+					t.Fatal(v)
+				}
+			}
+			l.want("joined", x.g, port1, port2, peer7)
+			if x.leave != nil {
+				l.from(port1, x.leave)
+				l.want("left", x.g, port2, peer7)
+				l.from(port1, x.join)
+			}
+			l.pass(200)
+			l.from(port2, x.join)
+			l.pass(59)
+			l.want("just in time", x.g, port1, port2, peer7)
+			l.pass(1)
+			l.want("over", x.g, port2)
+			l.Left(port2)
+			l.want("gone", x.g)
+		})
+	}
+}
+
+// A port of which a host has left is asked twice, and lost when nobody answers.
+func TestLastListener(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		l := newLab(t, Config{Querier: true})
+		l.pass(13)
+		join, leave := old(igmpReport2, groupA), old(igmpLeave, groupA)
+		l.from(port1, join)
+		l.sent = nil
+		l.from(port1, leave)
+		l.pass(1)
+		if answers {
+			l.from(port1, join)
+		}
+		l.pass(2)
+		l.want("before the end", groupA, port1)
+		want := 2
+		if answers {
+			want = 1
+		}
+		for _, x := range l.sent {
+			if p, _ := look(x.b); x.to != port1 || p.kind != query || p.dst != mapped(raw(groupA)) {
+				t.Errorf("%v is asked %v about %v", x.to, p.kind, p.dst)
+			}
+		}
+		if len(l.sent) != want {
+			t.Errorf("answers %v: %d questions, want %d", answers, len(l.sent), want)
+		}
+		l.pass(1)
+		if l.want("at the end", groupA, []frame.Dest{port1}[:want%2]...); t.Failed() {
+			return
+		}
+	}
+}
+
+// What goes everywhere, and what only to routers.
+func TestWhere(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.pass(13)
+	l.from(port3, packet4(host4, netip.MustParseAddr("224.0.0.13"), protoPIM, []byte{pimHello, 0, 0xdf, 0xff}))
+	l.from(peer8, asks(host6, 125))
+	l.from(port1, old(igmpReport2, groupA))
+	l.want("a group", groupA, port1, port3)
+	l.want("a group that nobody has joined", groupB, port3)
+	l.want("the other family", group6, peer8)
+	for _, a := range []string{"224.0.0.1", "224.0.0.251", "ff02::1", "ff02::1:ff00:9", "ff01::1"} {
+		l.wantAll("local", netip.MustParseAddr(a))
+	}
+	for _, x := range []struct {
+		name   string
+		b      []byte
+		places []frame.Dest
+		all    bool
+	}{
+		{"report", old(igmpReport2, groupA), []frame.Dest{port3}, false},
+		{"MLD report", report3(record(toExclude, group6)), []frame.Dest{peer8}, false},
+		{"query", asks(zero, 125), nil, true},
+		{"other IGMP", igmp(host4, groupA, 0x13, 0, 0, 0, 0, 0, 0, 0), nil, true},
+		{"ARP to a group", slices.Concat([]byte{1, 0, 0x5e, 1, 2, 3, 2, 0, 0, 0, 0, 9, 8, 6}, make([]byte, 46)), nil, true},
+	} {
+		if got, all := l.to(x.b); all != x.all || !slices.Equal(got, x.places) {
+			t.Errorf("%s goes to %v, everywhere %v", x.name, got, all)
+		}
+	}
+	l.pass(255)
+	l.want("no router any more", groupB)
+	l = newLab(t, Config{Querier: true, Flood: true})
+	l.pass(13)
+	l.wantAll("unknown, with Flood", groupA)
+	l.from(port1, old(igmpReport2, groupA))
+	l.want("known, with Flood", groupA, port1)
+}
+
+// Without a querier everything is flooded.
+func TestNoQuerier(t *testing.T) {
+	l := newLab(t, Config{})
+	l.from(port1, old(igmpReport2, groupA))
+	l.pass(20)
+	l.wantAll("no querier", groupA)
+	l.from(port2, asks(host4, 125))
+	l.pass(10)
+	l.wantAll("hosts may still answer", groupA)
+	l.pass(1)
+	l.want("a querier", groupA, port1, port2)
+	l.wantAll("the other family", group6)
+	l.pass(255)
+	l.wantAll("a lost querier", groupA)
+	if len(l.sent) != 0 {
+		t.Errorf("%d queries of ours", len(l.sent))
+	}
+}
+
+// A listener is believed for as long as the querier's own times say.
+func TestQueriersTimes(t *testing.T) {
+	l := newLab(t, Config{Interval: 10 * time.Second})
+	l.from(port2, asks(host4, 60))
+	l.pass(11)
+	l.from(port1, old(igmpReport2, groupA))
+	l.from(port2, asks(host4, 60))
+	l.pass(60)
+	l.from(port2, asks(host4, 60))
+	l.pass(69)
+	l.want("two intervals of 60 s, and ten", groupA, port1, port2)
+	l.pass(1)
+	l.want("over", groupA, port2)
+}
+
+// Queriers elect one: the lowest address, or with none the lowest MAC.
+func TestElection(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		cfg   Config
+		b     []byte // its MAC is 02:00:00:00:00:09
+		wins  bool
+		until int // seconds of silence
+	}{
+		{"no addresses, its MAC is lower", Config{MAC: mac(10)}, asks(zero, 125), true, 136},
+		{"no addresses, its MAC is higher", Config{MAC: mac(8)}, asks(zero, 125), false, 0},
+		{"only ours has none", Config{MAC: mac(10)}, asks(host4, 125), false, 0},
+		{"only its has none", Config{MAC: mac(8), Address: host4}, asks(zero, 125), true, 136},
+		{"its address is lower", Config{MAC: mac(8), Address: host4.Next()}, asks(host4, 125), true, 249},
+	} {
+		x.cfg.Querier = true
+		l := newLab(t, x.cfg)
+		l.pass(1)
+		l.from(port1, x.b)
+		l.sent = nil
+		count := func() (n int) {
+			for _, s := range l.sent {
+				if p, _ := look(s.b); p.family == v4 {
+					n++
+				}
+			}
+			return n
+		}
+		l.pass(130)
+		if got := count() == 0; got != x.wins {
+			t.Errorf("%s: wins %v", x.name, got)
+		}
+		if !x.wins {
+			continue
+		}
+		l.pass(x.until - 131)
+		if count() != 0 {
+			t.Errorf("%s: asked before %d s", x.name, x.until)
+		}
+		if l.pass(2); count() != 1 {
+			t.Errorf("%s: %d queries after %d s", x.name, count(), x.until)
+		}
+	}
+}
+
+// Queries of a Snooper are those that another one understands.
+func TestQuestions(t *testing.T) {
+	l := newLab(t, Config{Querier: true, MAC: mac(1), Interval: 250 * time.Second})
+	l.pass(1)
+	if len(l.sent) != 2 {
+		t.Fatalf("%d queries", len(l.sent))
+	}
+	for _, s := range l.sent {
+		p, ok := look(s.b)
+		m, why := p.parse()
+		if !ok || why != frame.NotDropped || p.kind != query || s.to != 0 || m.maxResp != 10_000 || m.interval < 240 || m.interval > 250 || m.robustness != 2 || !m.general() {
+			t.Errorf("%v %v: %+v", ok, why, m)
+		}
+		own := newLab(t, Config{Querier: true, MAC: mac(1)})
+		if own.from(port1, s.b); len(*own.routers[p.family].Load()) != 0 {
+			t.Error("a query of ours that comes back makes a router")
+		}
+	}
+	for _, g := range []netip.Addr{groupA, group6} {
+		f := l.question(mapped(raw(g)).family(), mapped(raw(g)), 1)
+		p, _ := look(f.Bytes())
+		if m, why := p.parse(); why != frame.NotDropped || m.group != mapped(raw(g)) || m.maxResp != 1000 || p.dst != m.group {
+			t.Errorf("%v: %v %+v", g, why, m)
+		}
+	}
+}
+
+// A port for hosts has no say in the election.
+func TestHosts(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.pass(13)
+	h := l.Hosts()
+	for _, b := range [][]byte{asks(host4, 125), asks(host6, 125), packet4(host4, netip.MustParseAddr("224.0.0.13"), protoPIM, []byte{pimHello, 0, 0xdf, 0xff})} {
+		if v := l.through(h, port1, b); v != frame.Drop(frame.Policy) {
+			t.Error(v)
+		}
+	}
+	if v := l.through(h, port1, old(igmpReport2, groupA)); v != frame.Continue {
+		t.Error(v)
+	}
+	l.want("a listener", groupA, port1)
+	l.want("no router", groupB)
+	if st := l.Stats(); st.Refused != 3 || st.Reports != 1 || st.Listeners != 1 || st.Groups != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Malformed messages are dropped, and teach nothing.
+func TestMalformed(t *testing.T) {
+	bad := func(b []byte, at int) []byte { b = slices.Clone(b); b[at] ^= 1; return b }
+	short := func(b []byte, n int) []byte { // its lengths are right, and its message is not
+		p, _ := look(b)
+		m := b[14+p.message : len(b)-n]
+		if p.family == v6 {
+			return mld(host6, group6, slices.Clone(m)...)
+		}
+		return igmp(host4, groupA, slices.Clone(m)...)
+	}
+	for _, x := range []struct {
+		name string
+		b    []byte
+		why  frame.Reason
+	}{
+		{"IGMP checksum", bad(old(igmpReport2, groupA), 41), frame.BadChecksum},
+		{"IP checksum", bad(old(igmpReport2, groupA), 22), frame.BadChecksum},
+		{"IP length", old(igmpReport2, groupA)[:40], frame.BadHeader},
+		{"IGMP length", short(old(igmpReport2, groupA), 2), frame.BadHeader},
+		{"records", short(report3(record(toExclude, groupA), record(toExclude, groupB)), 2), frame.BadHeader},
+		{"sources", short(report3(record(toInclude, groupA, host4)), 2), frame.BadHeader},
+		{"no group", igmp(host4, groupA, igmpReport2, 0, 0, 0, 192, 0, 2, 1), frame.BadHeader},
+		{"query of 10 bytes", short(asks(host4, 125), 2), frame.BadHeader},
+		{"query about a host", igmp(host4, groupA, igmpQuery, 10, 0, 0, 192, 0, 2, 1), frame.BadHeader},
+		{"MLD checksum", bad(old(mldReport1, group6), 80), frame.BadChecksum},
+		{"MLD length", short(old(mldReport1, group6), 2), frame.BadHeader},
+		{"MLD records", short(report3(record(toExclude, group6)), 2), frame.BadHeader},
+		{"hop limit", bad(old(mldReport1, group6), 21), frame.BadHeader},
+		{"source", mld(netip.MustParseAddr("2001:db8::1"), group6, old(mldReport1, group6)[62:]...), frame.BadHeader},
+		{"query without a source", mld(netip.IPv6Unspecified(), group6, asks(host6, 1)[62:]...), frame.BadHeader},
+		{"PIM checksum", packet4(host4, netip.MustParseAddr("224.0.0.13"), protoPIM, []byte{pimHello, 0, 0xdf, 0xfe}), frame.BadChecksum},
+	} {
+		l := newLab(t, Config{})
+		if v := l.from(port1, x.b); v != frame.Drop(x.why) {
+			t.Errorf("%s: %v", x.name, v)
+		}
+		if st := l.Stats(); st.Malformed != 1 || st.Listeners != 0 || st.Reports+st.Queries+st.Routers != 0 {
+			t.Errorf("%s: %+v", x.name, st)
+		}
+	}
+}
+
+func TestCodes(t *testing.T) {
+	for _, x := range []struct {
+		code byte
+		n    uint32
+	}{{0, 0}, {127, 127}, {128, 128}, {0x8f, 248}, {0xff, 31744}} {
+		if got := float8(x.code); got != x.n {
+			t.Errorf("%#x is %d, want %d", x.code, got, x.n)
+		}
+		if got := putFloat8(x.n); got != x.code {
+			t.Errorf("%d is %#x, want %#x", x.n, got, x.code)
+		}
+	}
+	if got := float16(0x8001); got != 0x1001<<3 {
+		t.Error(got)
+	}
+}
+
+func TestAllocs(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.pass(13)
+	join := frame.Make(report3(record(toExclude, groupA), record(toExclude, groupB)))
+	join.From = port1
+	packet := frame.Make(packet4(host4, groupA, 17, make([]byte, 8)))
+	l.Process(&join, frame.At{})
+	if n := testing.AllocsPerRun(100, func() {
+		l.Process(&join, frame.At{})
+		l.Process(&packet, frame.At{})
+		l.Select(&packet)
+		l.Select(&join)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
