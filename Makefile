@@ -10,7 +10,7 @@ SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = cmd examples flannel flannel/kube hostnet metrics offload release
+MODULES = cmd evpn examples flannel flannel/kube hostnet metrics offload release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -20,7 +20,7 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
-	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \
+	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr gobgpd:gobgpd systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \
 	etcd:etcd-server etcdctl:etcd-client iptables:iptables
 
 # A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants

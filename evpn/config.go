@@ -1,0 +1,170 @@
+package evpn
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
+	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// Config says who a Speaker is and whom it talks to. All segments with a VXLAN tunnel take part, and VRFs with an L3VNI.
+type Config struct {
+	AS       uint32           `json:"as"`               // our autonomous system; required
+	RouterID netip.Addr       `json:"routerID"`         // BGP identifier, an IPv4 address that no other speaker has; required
+	Listen   []netip.AddrPort `json:"listen,omitempty"` // addresses for sessions that peers open, such as 10.0.0.1:179; default none
+	Peers    []Peer           `json:"peers,omitempty"`  // route reflectors and other speakers
+
+	VTEP netip.Addr `json:"vtep,omitzero"` // where peers send to, if the tunnel's own address is none in particular, such as 0.0.0.0
+
+	Segments []Segment `json:"segments,omitempty"` // settings of single segments
+	VRFs     []VRF     `json:"vrfs,omitempty"`     // settings of single VRFs
+
+	Mobility Mobility `json:"mobility,omitzero"` // of hosts
+	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
+
+	MaxHosts  int `json:"maxHosts,omitzero"`  // MACs that peers may have in a segment; default 131072
+	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that a VRF may have, with hosts; default 131072
+
+	// Owner is that of the rows, "" for "evpn".
+	Owner string `json:"-"`
+
+	// In runs f where the sockets of BGP are to be opened, such as in a network namespace. Nil opens them where Run is.
+	In func(f func()) `json:"-"`
+
+	// Log, if not nil, gets what happens to sessions, and MACs that move too often.
+	Log *slog.Logger `json:"-"`
+}
+
+// A Peer is a BGP speaker that we have a session with.
+type Peer struct {
+	Addr     netip.Addr    `json:"address"`           // of the peer; required
+	AS       uint32        `json:"as"`                // its autonomous system; required
+	Port     uint16        `json:"port,omitzero"`     // its TCP port; default 179
+	Local    netip.Addr    `json:"local,omitzero"`    // source address; default the system's choice
+	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect
+	Hold     time.Duration `json:"holdTime,omitzero"` // full seconds from 3s; default "90s"
+	Retry    time.Duration `json:"retry,omitzero"`    // first pause between attempts, which doubles up to a minute; default "1s"
+	Password string        `json:"password,omitzero"` // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; default none
+	Hops     uint8         `json:"hops,omitzero"`     // TTL security: the peer is at most so many hops away (RFC 5082); Linux only; default 0, off
+
+	MaxRoutes   int           `json:"maxRoutes,omitzero"`             // routes that it may have; what is beyond is left out and counted; default 1048576
+	LimitResets bool          `json:"limitResets,omitzero"`           // ends the session instead
+	MaxStale    time.Duration `json:"maxStale,omitzero" zero:"never"` // the longest that routes of a lost session stay, if the peer restarts gracefully; default "5m", "0s" not at all
+}
+
+// Segment has settings of one segment.
+type Segment struct {
+	VNI         frame.VNI `json:"vni"`                  // of a segment of the switch
+	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5; default the router ID and a number
+	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100; default any AS with the VNI
+	Export      []string  `json:"export,omitempty"`     // route targets; default our AS and the VNI
+	NoAdvertise bool      `json:"noAdvertise,omitzero"` // says nothing of it to peers
+	NoBroadcast bool      `json:"noBroadcast,omitzero"` // asks peers for no broadcast and multicast (RFC 9574, flag BM)
+	NoUnknown   bool      `json:"noUnknown,omitzero"`   // asks peers for no unknown unicast (flag U)
+}
+
+// VRF has settings of one VRF.
+type VRF struct {
+	Name         string         `json:"name"`                  // of a VRF of the switch
+	RD           string         `json:"rd,omitzero"`           // route distinguisher; default the router ID and a number
+	Import       []string       `json:"import,omitempty"`      // route targets; default any AS with the L3VNI
+	Export       []string       `json:"export,omitempty"`      // route targets; default our AS and the L3VNI
+	NoHostRoutes bool           `json:"noHostRoutes,omitzero"` // packets for hosts of peers go to their segment (asymmetric IRB), without a route for each
+	Accept       []netip.Prefix `json:"accept,omitempty"`      // takes routes of peers to prefixes in these; default all
+	NoConnected  bool           `json:"noConnected,omitzero"`  // advertises no networks of gateways
+	NoStatic     bool           `json:"noStatic,omitzero"`     // advertises no routes of the configuration and of other control planes
+}
+
+// Mobility says when a MAC moves too often (RFC 7432, section 15.1). Then it stays where it was last, until [Speaker.ClearDuplicate].
+type Mobility struct {
+	Moves  int           `json:"moves,omitzero"`  // so many moves make a duplicate, up to 16; default 5
+	Window time.Duration `json:"window,omitzero"` // within this time; default "180s"
+	Hold   time.Duration `json:"hold,omitzero"`   // a MAC that is gone keeps its sequence number so long; default "300s"
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("evpn: Config")
+	b := c.bgp()
+	w.Add("", b.Check())
+	vnis := map[frame.VNI]int{}
+	for i, s := range c.Segments {
+		at := fmt.Sprintf("Segments[%d].", i)
+		if !s.VNI.Valid() {
+			w.Want(at+"VNI", s.VNI, "1 to 16777215")
+		} else if first, ok := vnis[s.VNI]; ok {
+			w.Wrong(at+"VNI", s.VNI, "segments[%d] has it already", first)
+		} else {
+			vnis[s.VNI] = i
+		}
+		checkTargets(w, at, s.RD, s.Import, s.Export)
+	}
+	names := map[string]int{}
+	for i, v := range c.VRFs {
+		at := fmt.Sprintf("VRFs[%d].", i)
+		if first, ok := names[v.Name]; ok {
+			w.Wrong(at+"Name", v.Name, "vrfs[%d] has it already", first)
+		} else if names[v.Name] = i; v.Name == "" {
+			w.Want(at+"Name", v.Name, "the name of a VRF")
+		}
+		checkTargets(w, at, v.RD, v.Import, v.Export)
+		for k, p := range v.Accept {
+			if !p.IsValid() || p != p.Masked() {
+				w.Want(fmt.Sprintf("%sAccept[%d]", at, k), p, "a prefix such as 10.1.0.0/16")
+			}
+		}
+	}
+	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, 5)
+	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold} {
+		if d < 0 {
+			w.Want("Mobility."+name, d, "0 or longer")
+		}
+	}
+	w.Limit("MaxHosts", c.MaxHosts)
+	w.Limit("MaxRoutes", c.MaxRoutes)
+	return w.Err()
+}
+
+func checkTargets(w *setting.Check, at, rd string, lists ...[]string) {
+	if _, err := route.ParseRD(rd); rd != "" && err != nil {
+		w.Wrong(at+"RD", rd, "%v", err)
+	}
+	for n, list := range lists {
+		for i, x := range list {
+			if _, err := route.ParseTarget(x); err != nil {
+				w.Wrong(fmt.Sprintf("%s%s[%d]", at, [...]string{"Import", "Export"}[n], i), x, "%v", err)
+			}
+		}
+	}
+}
+
+func (c *Config) bgp() bgp.Config {
+	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In}
+	for _, p := range c.Peers {
+		b.Peers = append(b.Peers, bgp.Peer(p))
+	}
+	return b
+}
+
+// targets returns the route targets of a Config that was checked, nil for the default.
+func targets(list []string) (ts []route.Target) {
+	for _, x := range list {
+		t, _ := route.ParseTarget(x)
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+func rd(s string) route.RD {
+	d, _ := route.ParseRD(s)
+	return d
+}
+
+func (c *Config) owner() string { return cmp.Or(c.Owner, "evpn") }

@@ -1,0 +1,41 @@
+// Package evpn is the EVPN control plane (RFC 7432, RFC 8365): a [Speaker] advertises the hosts, segments and prefixes of a switch by BGP,
+// and makes rows of package control of what other VTEPs advertise. A program with a node has it in three lines:
+//
+//	sp, err := evpn.New(n, &evpn.Config{AS: 65000, RouterID: addr, Peers: peers})
+//	...
+//	err = sp.Run(ctx)
+//
+//	the switch -- events --> Speaker -> table --- routes --> BGP <--> other VTEPs
+//	    ^                                 |  ^                |
+//	    +------------- rows --------------+  +---- routes ----+
+//
+// # What is advertised
+//
+//	a segment with a VXLAN tunnel   type 3: our VTEP, with ingress replication
+//	a MAC on a port                 type 2; static ones are sticky (RFC 7432, section 15.2)
+//	its addresses, from ARP and ND  type 2 with the address; in a VRF with an L3VNI also its label, route target and router's MAC
+//	a gateway that only we have     type 2, with the default gateway community
+//	networks of gateways, routes    type 5, in VRFs with an L3VNI
+//
+// The L3VNI of a VRF is its gateway without addresses. What other VTEPs advertise becomes flood lists, MACs with their
+// neighbours, and routes: host routes to hosts of other VTEPs (symmetric IRB, RFC 9135) unless [VRF].NoHostRoutes.
+//
+// # How to set up the segments
+//
+// Nothing should be learned from the tunnel, for BGP says what is there: set NoLearn of the segment's tunnel. Set Peers of the
+// tunnel to [vtep.ListedPerVNI], so that only VTEPs of the segment are heard, and give the segment ARP suppression.
+//
+// # Hosts that move
+//
+// A host that speaks here is ours, with a sequence number above that of the VTEP that had it. Of equal claims that of the lower address
+// counts, and what the switch has learned makes room. A MAC that moves five times in 180 s stays where it was last, with a warning
+// in the log, until [Speaker.ClearDuplicate].
+//
+// # What peers may say
+//
+// Peers are not trusted. A route that cannot be used is left out and counted by a reason. No route takes the MAC or an address of
+// our gateways, leads to one of our VTEPs, or has a tunnel go through itself. Peers, segments and VRFs have limits.
+//
+// Not supported yet: Ethernet segments with several VTEPs (types 1 and 4 are left out; a type 2 with a segment is used as if it had
+// none), changes of the Config while it runs.
+package evpn

@@ -1,0 +1,124 @@
+package evpn
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/frr"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// Once the VTEPs know each other's hosts, no ARP crosses.
+func TestSuppression(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.bridged.Until("ping", func() bool { return l.us.floods(100) == 1 && pings(l.bridged, "172.16.0.2") })
+	l.us.host.Until("each other's hosts", func() bool {
+		_, known := l.us.node.Neighbours(100).Table().Lookup(netip.MustParseAddr("172.16.0.2"))
+		return known && l.has("[2]:[0]:[48]:[02:00:00:00:01:01]:[32]:[172.16.0.11]") && l.kernel("vx100", "02:00:00:00:01:01", oursAddr)
+	})
+	c := l.us.host.Capture("eth0", "udp port 4789 and ether[62:2] = 0x0806")
+	l.bridged.IP("neigh", "flush", "all")
+	l.theirs.IP("neigh", "flush", "all")
+	l.bridged.Ping("172.16.0.2", 3)
+	l.theirs.Ping("172.16.0.11", 3)
+	if got := c.Stop(); len(got) != 0 {
+		t.Errorf("ARP crossed:\n%s", netns.Dump(got))
+	}
+}
+
+func pings(h *netns.Host, to string) bool {
+	_, err := h.Try(context.Background(), "ping", "-n", "-c", "1", "-W", "1", to)
+	return err == nil
+}
+
+// The session is lost 20 times under traffic, nothing passes for longer than the hold time, and FRR's bgpd is killed and started
+// again: each time all comes back.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	all := func(what string) {
+		t.Helper()
+		l.bridged.Until(what+": bridged", func() bool { return pings(l.bridged, "172.16.0.2") })
+		l.routed.Until(what+": routed", func() bool { return pings(l.routed, "172.16.0.2") })
+		l.theirs.Until(what+": from FRR", func() bool { return pings(l.theirs, "172.18.1.2") && pings(l.theirs, "172.16.0.11") })
+	}
+	all("to begin with")
+	for i := range 20 {
+		l.frr.Do("clear bgp l2vpn evpn *")
+		if i%5 == 4 {
+			all(fmt.Sprintf("after session %d was lost", i+1))
+		}
+	}
+	l.leaf.Run("nft", "table inet t { chain c { type filter hook input priority 0; tcp sport 179 drop; tcp dport 179 drop; }; }")
+	l.us.host.Until("the hold time", func() bool { return l.us.floods(100) == 0 && l.us.routes("172.16.0.0/24") == 0 })
+	l.leaf.Run("nft", "delete table inet t")
+	all("after the hold time")
+	l.frr.Kill("bgpd")
+	l.us.host.Until("FRR's routes to go", func() bool { return l.us.floods(100) == 0 && l.us.routes("172.16.0.0/24") == 0 })
+	l.frr.Start(t, l.bgpd)
+	all("after FRR was killed")
+}
+
+// Two of ours with FRR as their route reflector: bridged, and between their segments by the L3VNI. The reflector stops, and starts again.
+func TestReflector(t *testing.T) {
+	t.Parallel()
+	n := netns.New(t)
+	sw := n.Switch("sw")
+	rr := n.Host("rr")
+	n.Plug(rr, "192.0.2.9/24", sw)
+	var sites [2]*site
+	var bridged, routed [2]*netns.Host
+	bgpd := frr.Daemon{Name: "bgpd", Config: `router bgp 65000
+ bgp router-id 192.0.2.9
+ no bgp default ipv4-unicast
+ neighbor 192.0.2.1 remote-as 65000
+ neighbor 192.0.2.1 timers 1 3
+ neighbor 192.0.2.2 remote-as 65000
+ neighbor 192.0.2.2 timers 1 3
+ address-family l2vpn evpn
+  neighbor 192.0.2.1 activate
+  neighbor 192.0.2.1 route-reflector-client
+  neighbor 192.0.2.2 activate
+  neighbor 192.0.2.2 route-reflector-client
+`}
+	reflector := frr.Start(t, rr, frr.Daemon{Name: "zebra"}, bgpd)
+	for i := range sites {
+		us := n.Host(fmt.Sprintf("us%d", i+1))
+		addr := fmt.Sprintf("192.0.2.%d", i+1)
+		n.Plug(us, addr+"/24", sw)
+		us.Ready()
+		sites[i] = newSite(t, us, addr, Config{Peers: []Peer{{Addr: netip.MustParseAddr("192.0.2.9"), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}})
+		bridged[i], routed[i] = n.Host(fmt.Sprintf("bridged%d", i+1)), n.Host(fmt.Sprintf("routed%d", i+1))
+		mac := macOf["bridged"]
+		mac[4] = byte(i + 10)
+		sites[i].plug(bridged[i], 100, fmt.Sprintf("172.16.0.%d/24", i+11), mac)
+		mac[5]++
+		sites[i].plug(routed[i], 200, fmt.Sprintf("172.18.%d.2/24", i+1), mac)
+		routed[i].IP("route", "add", "default", "via", fmt.Sprintf("172.18.%d.1", i+1))
+	}
+	all := func() {
+		t.Helper()
+		bridged[0].Until("bridged", func() bool { return pings(bridged[0], "172.16.0.12") })
+		routed[0].Until("routed", func() bool { return pings(routed[0], "172.18.2.2") })
+	}
+	all()
+	if ttl := routed[1].PingTTL("172.18.1.2"); ttl != 62 {
+		t.Errorf("TTL %d", ttl)
+	}
+	routed[0].Until("a host route", func() bool { return sites[0].routes("172.18.2.2/32") == 1 && sites[0].routes("172.18.2.0/24") == 1 })
+	// The host is gone, and so is its route.
+	for _, v := range sites[1].node.Segments() {
+		if v.VNI() == 200 {
+			v.Flush()
+		}
+	}
+	routed[0].Until("no host route", func() bool { return sites[0].routes("172.18.2.2/32") == 0 && sites[0].routes("172.18.2.0/24") == 1 })
+	reflector.Kill("bgpd")
+	routed[0].Until("all routes to go", func() bool { return sites[0].floods(100) == 0 && sites[0].routes("172.18.2.0/24") == 0 })
+	reflector.Start(t, bgpd)
+	all()
+}

@@ -1,0 +1,101 @@
+package bgp
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// Config is who we are and whom we talk to.
+type Config struct {
+	AS       uint32
+	RouterID netip.Addr       // IPv4; the BGP identifier
+	Listen   []netip.AddrPort // none: we only connect
+	Peers    []Peer
+	Shutdown string // what peers are told when Run ends, up to 255 bytes (RFC 9003)
+
+	// In runs f where sockets are to be opened, such as in a network namespace. Nil opens them where Run is.
+	In func(f func())
+}
+
+// Peer is one neighbour.
+type Peer struct {
+	Addr     netip.Addr
+	AS       uint32
+	Port     uint16        // 0 = 179
+	Local    netip.Addr    // source address; none: the system chooses
+	Passive  bool          // wait for the peer to connect
+	Hold     time.Duration // whole seconds from 3 s; 0 = 90 s
+	Retry    time.Duration // first pause between attempts, which doubles up to a minute; 0 = 1 s
+	Password string        // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only
+	Hops     uint8         // TTL security: the peer is at most that many hops away (RFC 5082); 0 = off; Linux only
+
+	MaxRoutes   int           // 0 = 1,048,576; what is beyond is left out, and counted as "limit"
+	LimitResets bool          // instead, end the session (RFC 4486, subcode 1)
+	MaxStale    time.Duration // the longest that routes of a lost session stay with graceful restart; 0 = 5 minutes; below 0 = not at all
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("bgp: Config")
+	if c.AS == 0 {
+		w.Want("AS", c.AS, "1 to 4294967295")
+	}
+	if !c.RouterID.Is4() || c.RouterID.IsUnspecified() {
+		w.Want("RouterID", c.RouterID, "an IPv4 address")
+	}
+	if len(c.Shutdown) > 255 {
+		w.Want("Shutdown", len(c.Shutdown), "at most 255 bytes")
+	}
+	seen := make(map[netip.Addr]int)
+	for i := range c.Peers {
+		p := &c.Peers[i]
+		at := fmt.Sprintf("Peers[%d]", i)
+		w.Add(at, p.Check())
+		if first, ok := seen[p.Addr.Unmap()]; ok {
+			w.Wrong(at+".Addr", p.Addr, "peers[%d] has this address already", first)
+		} else {
+			seen[p.Addr.Unmap()] = i
+		}
+	}
+	return w.Err()
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (p *Peer) Check() error {
+	w := setting.Of("bgp: Peer")
+	if a := p.Addr.Unmap(); !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
+		w.Want("Addr", p.Addr, "the address of a host")
+	}
+	if p.AS == 0 {
+		w.Want("AS", p.AS, "1 to 4294967295")
+	}
+	if p.Hold != 0 && p.Hold < 3*time.Second || p.Hold > 65535*time.Second || p.Hold%time.Second != 0 {
+		w.Want("Hold", p.Hold, "full seconds from 3s to 65535s, or 0 for 90s")
+	}
+	if len(p.Password) > 80 {
+		w.Want("Password", len(p.Password), "at most 80 bytes")
+	}
+	if p.Local.IsValid() && p.Addr.IsValid() && p.Local.Unmap().Is4() != p.Addr.Unmap().Is4() {
+		w.Want("Local", p.Local, "an address of the family of %v", p.Addr)
+	}
+	w.Limit("MaxRoutes", p.MaxRoutes)
+	if p.Retry < 0 {
+		w.Want("Retry", p.Retry, "0 or longer")
+	}
+	return w.Err()
+}
+
+// full returns the settings with defaults filled in.
+func (p Peer) full() Peer {
+	p.Addr, p.Local = p.Addr.Unmap(), p.Local.Unmap()
+	p.Hold = cmp.Or(p.Hold, 90*time.Second)
+	p.Retry = cmp.Or(p.Retry, time.Second)
+	p.MaxStale = cmp.Or(p.MaxStale, 5*time.Minute)
+	p.Port = cmp.Or(p.Port, 179)
+	p.MaxRoutes = cmp.Or(p.MaxRoutes, 1<<20)
+	return p
+}

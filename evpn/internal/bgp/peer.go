@@ -1,0 +1,242 @@
+package bgp
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+)
+
+// peer is a neighbour with at most one session that has got beyond OPEN.
+type peer struct {
+	Peer
+	b *BGP
+
+	mu       sync.Mutex
+	current  *session // in OpenConfirm or Established
+	change   chan struct{}
+	incoming net.Conn // one of the peer's before OpenConfirm, or nil
+	dialing  bool     // one of ours has said OPEN, and runs
+	state    string
+	since    time.Time
+	last     error
+	left     map[string]uint64 // by reason, of which there are a few
+
+	in, sent atomic.Uint64 // messages
+
+	// Under BGP.mu.
+	known map[uint64]uint32 // hashes of the keys of its routes, and in which session they were last heard
+	epoch uint32            // counts sessions
+	stale *time.Timer       // until when routes of a session before the current one stay
+}
+
+func newPeer(b *BGP, c Peer) *peer {
+	return &peer{Peer: c, b: b, state: "idle", since: time.Now(), change: make(chan struct{}), left: make(map[string]uint64), known: make(map[uint64]uint32)}
+}
+
+// set notes a state. The caller has p.mu.
+func (p *peer) set(state string) {
+	if p.state != state {
+		p.state, p.since = state, time.Now()
+	}
+}
+
+// run connects whenever there is no session.
+func (p *peer) run(ctx context.Context) {
+	defer p.forget()
+	pause := time.Duration(0)
+	for p.idle(ctx, pause) {
+		c, err := p.dial(ctx)
+		established := false
+		if err == nil && !p.begin() {
+			c.Close() // meanwhile the peer has connected
+			continue
+		}
+		if err == nil {
+			established, err = p.session(ctx, c, true)
+			p.mu.Lock()
+			p.dialing = false
+			p.mu.Unlock()
+		}
+		p.failed(err)
+		if established || pause == 0 {
+			pause = p.Retry
+		} else {
+			pause = min(2*pause, time.Minute)
+		}
+	}
+}
+
+// idle waits for a pause, three quarters of it or more, and until there is no session. It returns false at the end of ctx.
+func (p *peer) idle(ctx context.Context, pause time.Duration) bool {
+	t := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause/4)+1)))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	}
+	for {
+		p.mu.Lock()
+		busy, change := p.current != nil || p.Passive, p.change
+		if !busy {
+			p.set("connect")
+		} else if p.current == nil {
+			p.set("active")
+		}
+		p.mu.Unlock()
+		if !busy {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-change:
+		}
+	}
+}
+
+// begin notes that a connection of ours is there. It returns false if there is a session.
+func (p *peer) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dialing = p.current == nil
+	return p.dialing
+}
+
+func (p *peer) failed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && !errors.Is(err, errCollision) {
+		p.last = err
+	}
+	if p.current == nil {
+		p.set("idle")
+	}
+}
+
+// forget ends the timer of stale routes.
+func (p *peer) forget() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.stale != nil {
+		p.stale.Stop()
+	}
+}
+
+func (p *peer) dial(ctx context.Context) (c net.Conn, err error) {
+	d := net.Dialer{Timeout: openTime, Control: p.control}
+	if p.Local.IsValid() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.Local, 0))
+	}
+	p.b.conf.In(func() { c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(p.Addr, p.Port).String()) })
+	return c, err
+}
+
+// up begins a session. The peer may keep what it said in the one before (RFC 4724, section 4.2).
+func (p *peer) up(o *open) {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.stale != nil {
+		p.stale.Stop()
+		p.stale = nil
+		if !o.kept {
+			p.gone(errors.New("the peer has restarted and kept nothing"))
+		} else {
+			p.keep(p.MaxStale, func() { p.over() })
+		}
+	}
+	p.epoch++
+	p.b.h.Up(p.Addr)
+}
+
+// down ends a session. Its routes stay for a while if the peer has asked for that and may come back.
+func (p *peer) down(o *open, err error) {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.stale != nil {
+		p.stale.Stop()
+		p.stale = nil
+	}
+	if n := (*Notification)(nil); errors.As(err, &n) || errors.Is(err, context.Canceled) || o.restart == 0 || p.MaxStale < 0 {
+		p.gone(err)
+		return
+	}
+	p.keep(min(o.restart, p.MaxStale), func() { p.gone(err) })
+	p.b.h.Stale(p.Addr, err)
+}
+
+// keep calls f after d, unless a session comes or goes before.
+func (p *peer) keep(d time.Duration, f func()) {
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		p.b.mu.Lock()
+		defer p.b.mu.Unlock()
+		if p.stale == t {
+			p.stale = nil
+			f()
+		}
+	})
+	p.stale = t
+}
+
+// gone, over and the sink's methods are called with BGP.mu.
+func (p *peer) gone(err error) {
+	clear(p.known)
+	p.b.h.Down(p.Addr, err)
+}
+
+// over ends the time in which routes of the session before stay.
+func (p *peer) over() {
+	if p.stale != nil {
+		p.stale.Stop()
+		p.stale = nil
+	}
+	for k, e := range p.known {
+		if e != p.epoch {
+			delete(p.known, k)
+		}
+	}
+	p.b.h.Ended(p.Addr)
+}
+
+// intake is the sink of a session's UPDATEs.
+type intake struct {
+	*peer
+	full bool // the limit was met
+}
+
+func (p *intake) learned(r *route.Route) {
+	h := maphash.Comparable(p.b.seed, r.Key)
+	if _, ok := p.known[h]; !ok && len(p.known) >= p.MaxRoutes {
+		p.full = true
+		p.malformed("limit")
+		return
+	}
+	p.known[h] = p.epoch
+	p.b.h.Learned(p.Addr, r)
+}
+
+func (p *intake) withdrawn(k *route.Key) {
+	h := maphash.Comparable(p.b.seed, *k)
+	if _, ok := p.known[h]; ok {
+		delete(p.known, h)
+		p.b.h.Withdrawn(p.Addr, k)
+	}
+}
+
+func (p *intake) ended() { p.over() }
+
+func (p *intake) malformed(reason string) {
+	p.mu.Lock()
+	p.left[reason]++
+	p.mu.Unlock()
+	p.b.h.Malformed(p.Addr, reason)
+}

@@ -1,0 +1,119 @@
+package bgp
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// Two of ours behind a route reflector: routes arrive with the next hop, and the communities, of who said them.
+func TestReflector(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, h *netns.Host){"gobgpd": startGoBGP, "FRR": reflectFRR} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := netns.New(t)
+			sw, rr := n.Switch("sw"), n.Host("rr")
+			n.Plug(rr, theirsAddr+"/24", sw)
+			var bs [2]*BGP
+			var hs [2]*heard
+			begin(t, rr)
+			for i, addr := range []string{oursAddr, "192.0.2.3"} {
+				h := n.Host(fmt.Sprint("h", i))
+				n.Plug(h, addr+"/24", sw)
+				h.Ready()
+				c := confOf(h, 65000)
+				c.RouterID, c.Listen = netip.MustParseAddr(addr), []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr(addr), 179)}
+				c.Peers[0].Hold = 9 * time.Second
+				bs[i], hs[i], _ = start(t, c)
+			}
+			all := toFRR()
+			if name == "gobgpd" { // it takes a route with an EVPN community it does not know for a withdrawal
+				for key, r := range all {
+					if r.NumLabels == 2 {
+						r.Communities = r.Communities[:32]
+						all[key] = r
+					}
+				}
+			}
+			for _, r := range all {
+				bs[0].Advertise(r)
+			}
+			peer := netip.MustParseAddr(theirsAddr)
+			for key, r := range all {
+				rr.Until("the other has "+key, func() bool { return hs[1].get(peer, r.Key).Key == r.Key })
+				got := hs[1].get(peer, r.Key)
+				got.Communities, r.Communities = sorted(got.Communities), sorted(r.Communities) // as FRR does
+				if got != r {
+					t.Errorf("%s: %+v\nwant %+v", key, got, r)
+				}
+			}
+			for _, r := range all {
+				bs[0].Withdraw(r.Key)
+			}
+			rr.Until("withdrawals", func() bool { return hs[1].count() == 0 })
+			for i, h := range hs {
+				if c, err := h.counts(); c.ups != 1 || c.downs != 0 {
+					t.Errorf("%d: %+v, %v", i, c, err)
+				}
+			}
+		})
+	}
+}
+
+func sorted(c route.Communities) route.Communities {
+	var all []string
+	for i := range c.Len() {
+		b := c.At(i)
+		all = append(all, string(b[:]))
+	}
+	slices.Sort(all)
+	return route.Communities(strings.Join(all, ""))
+}
+
+// startGoBGP starts gobgpd as the reflector.
+func startGoBGP(t *testing.T, h *netns.Host) {
+	netns.Tool(t, "gobgpd")
+	var b strings.Builder
+	fmt.Fprintf(&b, "[global.config]\nas = 65000\nrouter-id = %q\n", theirsAddr)
+	for _, n := range []string{oursAddr, "192.0.2.3"} {
+		fmt.Fprintf(&b, `[[neighbors]]
+[neighbors.config]
+neighbor-address = %q
+peer-as = 65000
+[neighbors.transport.config]
+passive-mode = true
+[neighbors.route-reflector.config]
+route-reflector-client = true
+route-reflector-cluster-id = %q
+[[neighbors.afi-safis]]
+[neighbors.afi-safis.config]
+afi-safi-name = "l2vpn-evpn"
+`, n, theirsAddr)
+	}
+	file := filepath.Join(t.TempDir(), "gobgpd.toml")
+	must(t, os.WriteFile(file, []byte(b.String()), 0o644))
+	h.Start("gobgpd", "-f", file, "--api-hosts", "127.0.0.1:50051")
+}
+
+// reflectFRR starts FRR as the reflector.
+func reflectFRR(t *testing.T, h *netns.Host) {
+	startFRR(t, h, "", fmt.Sprintf(`router bgp 65000
+ bgp router-id %s
+ no bgp default ipv4-unicast
+ neighbor %s remote-as 65000
+ neighbor 192.0.2.3 remote-as 65000
+ address-family l2vpn evpn
+  neighbor %[2]s activate
+  neighbor %[2]s route-reflector-client
+  neighbor 192.0.2.3 activate
+  neighbor 192.0.2.3 route-reflector-client
+`, theirsAddr, oursAddr))
+}

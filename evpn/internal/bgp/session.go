@@ -1,0 +1,314 @@
+package bgp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// openTime is how long a peer may take to connect, and then to get to Established.
+const openTime = 20 * time.Second
+
+var errCollision = errors.New("another connection to the peer was kept")
+
+// session is one connection.
+type session struct {
+	*peer
+	conn   net.Conn
+	dialed bool
+	open   open // what the peer said
+	agreed speaker
+	hold   time.Duration
+	queue  queue
+	ask    atomic.Bool // for a route refresh
+	live   bool        // Established; under peer.mu
+	done   chan struct{}
+
+	once  sync.Once
+	cause error // why we ended it
+}
+
+// session runs a connection to its end, and reports whether it was established.
+func (p *peer) session(ctx context.Context, c net.Conn, dialed bool) (established bool, err error) {
+	s := &session{peer: p, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
+	defer close(s.done)
+	defer context.AfterFunc(ctx, func() { s.end(shutdown(p.b.conf.Shutdown)) })()
+	buf := make([]byte, maxExtended)
+	r := bufio.NewReaderSize(c, 64<<10)
+	err = s.begin(r, buf)
+	if err == nil {
+		established = true
+		err = s.established(ctx, r, buf)
+	}
+	n := (*Notification)(nil)
+	if errors.As(err, &n) && n.Received {
+		n = nil
+	}
+	s.end(n) // or somebody else has
+	if s.cause != nil && err != errCollision {
+		err = s.cause
+	}
+	if established {
+		if ctx.Err() != nil {
+			err = context.Canceled
+		}
+		p.down(&s.open, err)
+	}
+	s.release() // after down: the next session's up comes later
+	return established, err
+}
+
+// end closes the connection; the peer is told why, if there is a reason.
+func (s *session) end(n *Notification) {
+	s.once.Do(func() {
+		if n != nil {
+			s.cause = n
+			s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := s.conn.Write(n.marshal()); err == nil {
+				s.sent.Add(1)
+			}
+		}
+		s.conn.Close()
+	})
+}
+
+// begin takes a connection to OpenConfirm and through it.
+func (s *session) begin(r *bufio.Reader, buf []byte) error {
+	s.conn.SetDeadline(time.Now().Add(openTime))
+	me := open{as: s.b.conf.AS, hold: s.Hold, id: s.b.id}
+	if err := s.send(me.marshal()); err != nil {
+		return err
+	}
+	typ, body, err := s.read(r, buf, maxMessage)
+	if err != nil {
+		return err
+	}
+	if typ != typeOpen {
+		return notify(errFSM, 1, typ) // RFC 6608
+	}
+	o, n := parseOpen(body)
+	if n != nil {
+		return n
+	}
+	if n := s.check(o); n != nil {
+		return n
+	}
+	s.open, s.hold = *o, min(o.hold, s.Hold)
+	s.agreed = speaker{as: s.b.conf.AS, peerAS: s.AS, id: s.b.id, as4: o.as4, extended: o.extended}
+	if err := s.claim(); err != nil {
+		return err
+	}
+	if err := s.send(appendKeepalive(nil)); err != nil {
+		return err
+	}
+	typ, _, err = s.read(r, buf, maxMessage)
+	if err == nil && typ != typeKeepalive {
+		err = notify(errFSM, 2, typ)
+	}
+	return err
+}
+
+func (s *session) check(o *open) *Notification {
+	switch {
+	case o.as != s.AS:
+		return notify(errOpen, 2)
+	case o.id == s.b.id && o.as == s.b.conf.AS:
+		return notify(errOpen, 3)
+	case !o.family:
+		return notify(errOpen, 7, capFamily, 4, 0, afi, 0, safi) // RFC 5492, section 3
+	}
+	return nil
+}
+
+// claim makes s the session of its peer, or says why another is (RFC 4271, section 6.8; RFC 6286 for equal identifiers). A new
+// connection of a peer with graceful restart means that it has lost the old one (RFC 4724, section 4.2).
+func (s *session) claim() error {
+	s.mu.Lock()
+	other := s.current
+	if other != nil {
+		ours := s.dominate()
+		if other.live && (s.dialed || other.open.restart == 0) || !other.live && (other.dialed == s.dialed || s.dialed != ours) {
+			s.mu.Unlock()
+			s.end(notify(errCease, ceaseCollision))
+			return errCollision
+		}
+	}
+	if !s.dialed && s.dialing && s.dominate() {
+		// The peer, which has not had our KEEPALIVE here, will agree: ours is going to be the session.
+		s.mu.Unlock()
+		s.end(notify(errCease, ceaseCollision))
+		return errCollision
+	}
+	s.current = s
+	if s.incoming == s.conn {
+		s.incoming = nil
+	}
+	s.set("openconfirm")
+	s.mu.Unlock()
+	if other != nil {
+		if other.live {
+			other.end(nil)
+		} else {
+			other.end(notify(errCease, ceaseCollision))
+		}
+		<-other.done
+	}
+	return nil
+}
+
+// dominate reports whether of two connections the one we dialed is kept.
+func (s *session) dominate() bool {
+	c := bytes.Compare(s.b.id[:], s.open.id[:])
+	return c > 0 || c == 0 && s.b.conf.AS > s.AS
+}
+
+// release makes room for another session.
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == s {
+		s.current = nil
+		s.set("idle")
+		close(s.change)
+		s.change = make(chan struct{})
+	}
+}
+
+func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) error {
+	s.mu.Lock()
+	if s.current != s {
+		s.mu.Unlock()
+		return errCollision
+	}
+	s.live = true
+	s.set("established")
+	s.mu.Unlock()
+	s.peer.up(&s.open)
+	s.b.out.join(&s.queue)
+	defer s.b.out.leave(&s.queue)
+	s.b.out.again(&s.queue)
+	s.conn.SetDeadline(time.Time{})
+	stop, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		err := s.write(stop)
+		if err != nil {
+			s.conn.Close() // which ends the reader
+		}
+		failed <- err
+	}()
+	err := s.listen(r, buf)
+	close(stop)
+	s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+	if werr := <-failed; werr != nil && errors.Is(err, net.ErrClosed) {
+		err = werr
+	}
+	return err
+}
+
+// listen reads until the session ends. Time in which the speaker does not take what was read is not the peer's.
+func (s *session) listen(r *bufio.Reader, buf []byte) error {
+	d := decoder{speaker: s.agreed}
+	sink := intake{peer: s.peer}
+	for {
+		if s.hold > 0 {
+			s.conn.SetReadDeadline(time.Now().Add(s.hold))
+		}
+		typ, body, err := s.read(r, buf, s.agreed.limit())
+		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
+			return notify(errHold, 0)
+		}
+		if err != nil {
+			return err
+		}
+		switch typ {
+		case typeUpdate:
+			s.b.mu.Lock()
+			n := d.update(body, &sink)
+			s.b.mu.Unlock()
+			if n != nil {
+				return n
+			}
+			if sink.full && s.LimitResets {
+				return notify(errCease, ceaseRoutes)
+			}
+		case typeRefresh:
+			if len(body) == 4 && ours(body) && body[2] == 0 {
+				s.b.out.again(&s.queue)
+			}
+		case typeOpen:
+			return notify(errFSM, 3, typ)
+		}
+	}
+}
+
+// read reads a message. A NOTIFICATION is an error.
+func (s *session) read(r *bufio.Reader, buf []byte, limit int) (uint8, []byte, error) {
+	typ, body, err := readMessage(r, buf, limit)
+	if err != nil {
+		return 0, nil, err
+	}
+	s.in.Add(1)
+	if typ == typeNotification {
+		return 0, nil, parseNotification(body)
+	}
+	return typ, body, nil
+}
+
+func (s *session) send(b []byte) error {
+	_, err := s.conn.Write(b)
+	for ; err == nil && len(b) >= headerLen; b = b[int(b[16])<<8|int(b[17]):] {
+		s.sent.Add(1)
+	}
+	return err
+}
+
+// write says what is queued, and that we are there, until stop is closed.
+func (s *session) write(stop <-chan struct{}) error {
+	var tick <-chan time.Time
+	if s.hold > 0 {
+		t := time.NewTicker(s.hold / 3)
+		defer t.Stop()
+		tick = t.C
+	}
+	b := appendKeepalive(nil)
+	ended := false
+	for {
+		if s.hold > 0 {
+			s.conn.SetWriteDeadline(time.Now().Add(s.hold))
+		}
+		more := false
+		if s.ask.Swap(false) {
+			b = append(b, refreshMessage()...)
+		}
+		b, more = s.b.out.take(&s.queue, &s.agreed, b)
+		if !more && !ended {
+			b, ended = append(b, unreach(nil)...), true
+		}
+		if len(b) > 0 {
+			if err := s.send(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+		if more {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+			continue
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-s.queue.wake:
+		case <-tick:
+			b = appendKeepalive(b)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package table
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// anyRoute makes a route of bytes: sound in form, as the decoder passes it on, with values of all sorts.
+func anyRoute(b *[]byte) *route.Route {
+	n := func() byte {
+		if len(*b) == 0 {
+			return 0
+		}
+		x := (*b)[0]
+		*b = (*b)[1:]
+		return x
+	}
+	addr := func() route.Addr {
+		switch n() % 12 {
+		case 0:
+			return route.Addr{}
+		case 1:
+			return at(ours)
+		case 2:
+			return at("10.2.0.1") // of our gateway
+		case 3:
+			return at("127.0.0.1")
+		case 4:
+			return at("224.0.0.5")
+		case 5:
+			return at("::1")
+		case 6:
+			return at("fe80::1")
+		case 7:
+			return route.AddrOf([]byte{n(), n(), n(), n()})
+		case 8:
+			return route.AddrOf([]byte{n(), n(), 15: n()})
+		}
+		return at("192.0.2.2")
+	}
+	r := &route.Route{Key: route.Key{Kind: route.Kind(n()%5 + 1), RD: route.RD{7: n()}, Tag: uint32(n())}, NumLabels: n() % 3, NextHop: addr(), TunnelType: n() % 8, TunnelFlags: n()}
+	r.MAC = []frame.MAC{mac(n()), mac(0xfe), mac(0xfd), frame.Broadcast, {}}[n()%5]
+	r.IP, r.Gateway, r.Tunnel = addr(), addr(), addr()
+	if r.Kind == route.Prefix {
+		if r.IP.Bits() == 0 {
+			r.IP = at("10.9.0.0")
+		}
+		r.Bits = n() % uint8(r.IP.Bits()+1)
+	}
+	for i := range r.Labels {
+		r.Labels[i] = []uint32{100, 200, 500, 0, 7001, 1<<24 - 1}[n()%6]
+	}
+	var cs []route.Community
+	for range n() % 6 {
+		cs = append(cs, []route.Community{
+			target(65000, 100), target(9, 200), target(70000, 500), route.Encapsulation(route.VXLAN), route.Encapsulation(10), route.RouterMAC(mac(n())),
+			route.RouterMAC(frame.Broadcast), route.RouterMAC(mac(0xfd)), route.Mobility(binary.BigEndian.Uint32([]byte{n(), n(), n(), n()}), n()%2 == 0),
+			route.DefaultGateway(), route.NDFlags(true, true), {6, 0x7f, 1},
+		}[n()%12])
+	}
+	r.Communities = route.Join(cs...)
+	return r
+}
+
+// No route takes what is ours, leads to where nobody is, or stays when its peer is gone.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte("a route, and another that replaces it, and some more of them, until there are no bytes"))
+	f.Add([]byte{1, 0, 0, 1, 9, 0, 0, 0, 1, 0, 9, 0, 9, 0, 0, 2, 0, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l := newLab(t, nil)
+		l.Here(0, 100, mac(1), frame.NewDest(3, 0), false)
+		l.Here(0, 200, mac(2), 0, true)
+		for i := 0; len(b) > 0; i++ {
+			r := anyRoute(&b)
+			p := []netip.Addr{peer, reflector}[i%2]
+			if i%5 == 4 {
+				l.Withdrawn(l.now, p, &r.Key)
+			} else {
+				l.Learned(l.now, p, r)
+			}
+			l.now += time.Second
+			if i%3 == 0 {
+				l.flush()
+				l.sound()
+			}
+		}
+		l.flush()
+		l.sound()
+		l.Down(l.now, peer)
+		l.Down(l.now, reflector)
+		l.flush()
+		if got := l.list(); len(got) != 0 || len(l.Left()) != 0 {
+			t.Errorf("%q, left out %v: the peers are gone", got, l.Left())
+		}
+	})
+}
+
+// sound checks that no row does harm.
+func (l *lab) sound() {
+	for _, r := range l.rows.Rows("evpn") {
+		var vtep netip.Addr
+		var bad bool
+		switch r := r.(type) {
+		case control.MAC:
+			vtep = r.VTEP.Addr()
+			bad = !r.MAC.IsHost() || r.VNI == 200 && (r.MAC == mac(0xfe) || r.IP == netip.MustParseAddr("10.2.0.1")) || r.IP.IsLoopback() || r.IP.IsMulticast() || r.VNI == 200 && r.MAC == mac(2) && !r.Sticky
+		case control.Flood:
+			vtep = r.VTEP.Addr()
+		case control.Prefix:
+			vtep = r.Via.VTEP.Addr()
+			if !vtep.IsValid() {
+				vtep, bad = peer, r.Via.IP == netip.MustParseAddr("10.2.0.1") || r.Via.VNI != 200
+			} else {
+				bad = r.Via.VNI != 500 || !r.Via.MAC.IsHost() || r.Via.MAC == mac(0xfd)
+			}
+			a := r.Prefix.Addr()
+			bad = bad || r.Prefix != r.Prefix.Masked() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || r.Prefix.IsSingleIP() && (a == vtep || a == netip.MustParseAddr(ours) || a == netip.MustParseAddr("10.2.0.1"))
+		}
+		if bad || !vtep.IsValid() || vtep.IsMulticast() || vtep.IsLoopback() || vtep.IsUnspecified() || vtep == netip.MustParseAddr(ours) {
+			l.t.Errorf("row %v", r)
+		}
+	}
+}

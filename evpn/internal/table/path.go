@@ -1,0 +1,249 @@
+package table
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A path is a route of one peer.
+type path struct {
+	route.Route
+	mobility.Claim
+	left  string // why it is used nowhere, "" if it is
+	stale bool   // of a session before, and not said again yet
+}
+
+// Reasons for which a route is used nowhere, or not where one of its targets says.
+const (
+	leftTarget        = "target"        // nothing here imports one of its route targets
+	leftEncapsulation = "encapsulation" // not VXLAN
+	leftNextHop       = "next-hop"      // no address of a VTEP, or of another family than ours
+	leftOwn           = "own"           // we are the next hop
+	leftMAC           = "mac"           // a group, or zero
+	leftOwnMAC        = "own-mac"       // that of our gateway
+	leftAddress       = "host-address"  // of no host: loopback, multicast, unspecified
+	leftOwnAddress    = "own-address"   // that of our gateway
+	leftUnderlay      = "underlay"      // a route to a VTEP, which would lead a tunnel into itself
+	leftLabel         = "label"         // no VNI
+	leftTunnel        = "tunnel"        // flooding by other means than copies to each VTEP
+	leftRouterMAC     = "router-mac"    // none, a group, or ours
+	leftGateway       = "gateway"       // an overlay index on none of our networks
+	leftPrefix        = "prefix"        // never routed: loopback, multicast, link-local
+	leftNotAccepted   = "not-accepted"  // outside of what the VRF accepts
+	leftSegmentLimit  = "segment-limit" // the segment has as many MACs of peers as it may
+	leftAddressLimit  = "address-limit" // the MAC has as many addresses as it may
+	leftVRFLimit      = "vrf-limit"     // the VRF has as many prefixes of peers as it may
+	leftMultihoming   = "multihoming"   // of an Ethernet segment (types 1 and 4), which is not supported yet
+)
+
+// Learned takes a route of a peer, in place of one with the same key.
+func (t *Table) Learned(now time.Duration, peer netip.Addr, r *route.Route) {
+	in := t.peers[peer]
+	if in == nil {
+		in = map[route.Key]*path{}
+		t.peers[peer] = in
+	}
+	p := in[r.Key]
+	if p == nil {
+		p = &path{}
+		in[r.Key] = p
+	} else {
+		if p.stale = false; p.Route == *r {
+			return
+		}
+		t.unuse(now, p)
+	}
+	p.Route = *r
+	p.VTEP = r.NextHop
+	p.Sequence, p.Sticky = r.Communities.Mobility()
+	t.use(now, p)
+}
+
+// Withdrawn forgets a route of a peer.
+func (t *Table) Withdrawn(now time.Duration, peer netip.Addr, k *route.Key) {
+	if p := t.peers[peer][*k]; p != nil {
+		t.unuse(now, p)
+		delete(t.peers[peer], *k)
+	}
+}
+
+// Stale says that the session of a peer is lost, and its routes stay until it has said all it has (graceful restart).
+func (t *Table) Stale(peer netip.Addr) {
+	for _, p := range t.peers[peer] {
+		p.stale = true
+	}
+}
+
+// Ended says that a peer has said all it has: what it has not said again is forgotten.
+func (t *Table) Ended(now time.Duration, peer netip.Addr) {
+	for k, p := range t.peers[peer] {
+		if p.stale {
+			t.unuse(now, p)
+			delete(t.peers[peer], k)
+		}
+	}
+}
+
+// Down forgets all routes of a peer.
+func (t *Table) Down(now time.Duration, peer netip.Addr) {
+	for _, p := range t.peers[peer] {
+		t.unuse(now, p)
+	}
+	delete(t.peers, peer)
+}
+
+// again imports all paths anew: first those in use, so that they keep their room.
+func (t *Table) again(now time.Duration) {
+	claimed := map[*host]bool{}
+	for _, s := range t.segments {
+		s.full, s.remote = false, 0
+		for _, f := range s.floods {
+			f.paths = nil
+			t.touch(f)
+		}
+		for _, h := range s.hosts {
+			if len(h.claims) > 0 {
+				h.claims = nil
+				claimed[h] = true
+				t.touch(h)
+			}
+		}
+	}
+	for _, v := range t.vrfs {
+		v.full = false
+		for _, x := range v.prefixes {
+			x.paths = nil
+			t.touch(x)
+		}
+	}
+	clear(t.left)
+	var left []*path
+	for _, in := range t.peers {
+		for _, p := range in {
+			if p.left != "" {
+				left = append(left, p)
+				continue
+			}
+			t.use(now, p)
+		}
+	}
+	for _, p := range left {
+		t.use(now, p)
+	}
+	for h := range claimed {
+		if len(h.claims) == 0 {
+			h.unclaimed(t, now)
+		}
+	}
+	t.anew = false
+}
+
+// use puts a path where it belongs.
+func (t *Table) use(now time.Duration, p *path) {
+	used, left := false, leftTarget
+	note := func(why string) {
+		if used = used || why == ""; why != "" {
+			left = why
+		}
+	}
+	switch why := t.unfit(p); {
+	case why != "":
+		left = why
+	case p.Kind == route.Multicast:
+		t.importers(p.Communities, func(s *segment) { note(t.useFlood(s, p)) }, func(*vrf) {})
+	case p.Kind == route.MACIP:
+		t.importers(p.Communities, func(s *segment) { note(t.useHost(now, s, p)) }, func(v *vrf) {
+			if p.NumLabels == 2 && p.IP.Bits() > 0 && !v.NoHostRoutes && !p.IP.Netip().IsLinkLocalUnicast() {
+				note(t.usePrefix(v, p))
+			}
+		})
+	case p.Kind == route.Prefix:
+		t.importers(p.Communities, func(*segment) {}, func(v *vrf) { note(t.usePrefix(v, p)) })
+	default:
+		left = leftMultihoming
+	}
+	p.left = ""
+	if !used {
+		p.left = left
+		t.left[left]++
+	}
+}
+
+// unuse takes a path away from where it is used.
+func (t *Table) unuse(now time.Duration, p *path) {
+	if p.left != "" {
+		if t.left[p.left]--; t.left[p.left] == 0 {
+			delete(t.left, p.left)
+		}
+		return
+	}
+	t.importers(p.Communities, func(s *segment) { t.leave(now, s, p) }, func(v *vrf) {
+		if x := v.prefixes[p.prefix()]; x != nil {
+			if i := slices.Index(x.paths, p); i >= 0 {
+				x.paths = slices.Delete(x.paths, i, i+1)
+				t.touch(x)
+			}
+		}
+	})
+}
+
+// leave takes a path away from a segment.
+func (t *Table) leave(now time.Duration, s *segment, p *path) {
+	switch p.Kind {
+	case route.Multicast:
+		if f := s.floods[p.Tunnel]; f != nil {
+			f.paths = remove(f.paths, p)
+			t.touch(f)
+		}
+	case route.MACIP:
+		if h := s.hosts[p.MAC]; h != nil {
+			h.remove(t, now, p)
+		}
+	}
+}
+
+func remove(list []*path, p *path) []*path {
+	if i := slices.Index(list, p); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+// unfit returns why a path cannot be used at all.
+func (t *Table) unfit(p *path) string {
+	hop := p.NextHop.Netip()
+	switch {
+	case p.Kind == route.AutoDiscovery || p.Kind == route.Segment:
+		return leftMultihoming
+	case !p.Communities.Encapsulated():
+		return leftEncapsulation
+	case t.own[p.NextHop]:
+		return leftOwn
+	case !hop.IsValid() || hop.IsUnspecified() || hop.IsMulticast() || hop.IsLoopback() || hop.IsLinkLocalUnicast() || hop == broadcast:
+		return leftNextHop
+	}
+	return ""
+}
+
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// prefix returns that of a path of type 2 or 5.
+func (p *path) prefix() netip.Prefix {
+	if p.Kind == route.Prefix {
+		return netip.PrefixFrom(p.IP.Netip(), int(p.Bits))
+	}
+	return netip.PrefixFrom(p.IP.Netip(), p.IP.Bits())
+}
+
+// label returns the VNI of the network that a path leads to, and 0 in place of ours.
+func label(n uint32, ours frame.VNI) (far frame.VNI, ok bool) {
+	if v := frame.VNI(n); v != ours {
+		return v, v != 0 && v.Valid()
+	}
+	return 0, true
+}

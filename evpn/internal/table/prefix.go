@@ -1,0 +1,195 @@
+package table
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A prefix is a prefix of a VRF: routes of peers to it, and whether we have one.
+type prefix struct {
+	v      *vrf
+	prefix netip.Prefix
+	paths  []*path
+	local  int // routes of ours: of a gateway, of other control planes
+	here   int // hosts here that have the address
+	told   []route.Key
+}
+
+// symmetric reports whether packets to hosts of other VTEPs go through the L3VNI.
+func (v *vrf) symmetric() bool { return v.L3VNI != 0 && !v.RouterMAC.IsZero() && v.VTEP.Bits() != 0 }
+
+// usePrefix adds a path of type 2 or 5 to a prefix.
+func (t *Table) usePrefix(v *vrf, p *path) (left string) {
+	if left := t.unfitPrefix(v, p); left != "" {
+		return left
+	}
+	x := v.prefixes[p.prefix()]
+	if x == nil || len(x.paths) == 0 {
+		if len(v.prefixes) >= t.cfg.MaxRoutes {
+			v.full = true
+			return leftVRFLimit
+		}
+	} else if len(x.paths) >= maxPaths {
+		return leftVRFLimit
+	}
+	if x == nil {
+		x = v.at(p.prefix())
+	}
+	x.paths = append(x.paths, p)
+	t.touch(x)
+	return ""
+}
+
+const maxPaths = 256 // of a prefix
+
+func (v *vrf) at(p netip.Prefix) *prefix {
+	x := v.prefixes[p]
+	if x == nil {
+		x = &prefix{v: v, prefix: p}
+		v.prefixes[p] = x
+	}
+	return x
+}
+
+// unfitPrefix returns why a path cannot be used in a VRF.
+func (t *Table) unfitPrefix(v *vrf, p *path) string {
+	to := p.prefix()
+	a := to.Addr()
+	switch {
+	case !to.IsValid() || to != to.Masked() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() && to.Bits() != 0 || a == broadcast:
+		return leftPrefix
+	case to.IsSingleIP() && (p.IP == p.NextHop || t.own[p.IP]):
+		return leftUnderlay
+	case to.IsSingleIP() && v.own[a]:
+		return leftOwnAddress
+	case v.Accept != nil && !slices.ContainsFunc(v.Accept, func(x netip.Prefix) bool { return x.Bits() <= to.Bits() && x.Contains(a) }):
+		return leftNotAccepted
+	}
+	if p.Kind == route.Prefix && p.Gateway.Bits() != 0 && !p.Gateway.Netip().IsUnspecified() {
+		if v.own[p.Gateway.Netip()] {
+			return leftOwnAddress
+		}
+		if t.link(v, p.Gateway.Netip()) == 0 {
+			return leftGateway
+		}
+		return ""
+	}
+	mac, _ := p.Communities.RouterMAC()
+	if !mac.IsHost() || mac == v.RouterMAC {
+		return leftRouterMAC
+	}
+	if _, ok := label(p.routed(), v.L3VNI); !ok {
+		return leftLabel
+	}
+	if v.VTEP.Bits() != p.NextHop.Bits() && v.VTEP.Bits() != 0 {
+		return leftNextHop
+	}
+	return ""
+}
+
+// routed returns the label of the VRF.
+func (p *path) routed() uint32 {
+	if p.Kind == route.Prefix {
+		return p.Labels[0]
+	}
+	return p.Labels[1]
+}
+
+// link returns the segment of a VRF with a network that an address is in, 0 if there is none.
+func (t *Table) link(v *vrf, a netip.Addr) frame.VNI {
+	for _, s := range t.segments {
+		if s.VRF != v.Name {
+			continue
+		}
+		for _, g := range s.Gateways {
+			for _, p := range g.Addresses {
+				if p.Contains(a) {
+					return s.VNI
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// rows are next hops: that of the host's claim which counts, or those of all routes of type 5. A host that is here needs none.
+func (x *prefix) rows() (rows []control.Row) {
+	var best *path
+	for _, p := range x.paths {
+		if p.Kind == route.MACIP && (best == nil || p.Claim.Beats(&best.Claim)) {
+			best = p
+		}
+	}
+	if best != nil && x.here > 0 {
+		return nil
+	}
+	for _, p := range x.paths {
+		if best != nil && (p.Kind != route.MACIP || p.VTEP != best.VTEP || p.MAC != best.MAC) {
+			continue
+		}
+		if r := x.row(p); r.Via != (control.Via{}) && !slices.Contains(rows, control.Row(r)) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func (x *prefix) row(p *path) control.Prefix {
+	r := control.Prefix{VRF: x.v.Name, Prefix: x.prefix, Distance: x.v.distance}
+	if gw := p.Gateway.Netip(); p.Kind == route.Prefix && gw.IsValid() && !gw.IsUnspecified() {
+		if vni := x.v.t.link(x.v, gw); vni != 0 {
+			r.Via = control.Via{VNI: vni, IP: gw}
+		}
+		return r
+	}
+	mac, _ := p.Communities.RouterMAC()
+	far, _ := label(p.routed(), x.v.L3VNI)
+	r.Via = control.Via{VNI: x.v.L3VNI, MAC: mac, VTEP: netip.AddrPortFrom(p.NextHop.Netip(), 0), FarVNI: far}
+	return r
+}
+
+// routes is our route of type 5.
+func (x *prefix) routes(t *Table) []route.Route {
+	v := x.v
+	if x.local == 0 || !v.symmetric() {
+		return nil
+	}
+	rd := v.RD
+	if rd == (route.RD{}) {
+		rd = t.rd(v.Name)
+	}
+	r := route.Route{Key: route.Key{Kind: route.Prefix, Bits: uint8(x.prefix.Bits()), RD: rd, IP: route.AddrFrom(x.prefix.Addr())}, NumLabels: 1, NextHop: v.VTEP,
+		Communities: communities(t.exports(v.Export, v.L3VNI), route.RouterMAC(v.RouterMAC))}
+	r.Labels[0] = uint32(v.L3VNI)
+	return []route.Route{r}
+}
+
+func (x *prefix) was() *[]route.Key { return &x.told }
+
+func (x *prefix) settled(t *Table, _ time.Duration) {
+	v := x.v
+	if len(x.paths) != 0 || x.local != 0 || x.here != 0 || v.prefixes[x.prefix] != x {
+		return
+	}
+	delete(v.prefixes, x.prefix)
+	if v.full && len(v.prefixes) < t.cfg.MaxRoutes-t.cfg.MaxRoutes/16 {
+		v.full, t.anew = false, true // there is room for those left out
+	}
+}
+
+// count counts hosts here that have addresses.
+func (v *vrf) count(t *Table, addrs []route.Addr, by int) {
+	if v == nil {
+		return
+	}
+	for _, a := range addrs {
+		x := v.at(netip.PrefixFrom(a.Netip(), a.Bits()))
+		x.here += by
+		t.touch(x)
+	}
+}

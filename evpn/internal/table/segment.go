@@ -1,0 +1,274 @@
+package table
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Segment is what is set of a segment.
+type Segment struct {
+	VNI         frame.VNI
+	VTEP        route.Addr     // ours in the segment
+	RD          route.RD       // zero = the router ID and a number
+	Import      []route.Target // nil = any AS with the VNI
+	Export      []route.Target // nil = our AS and the VNI
+	NoBroadcast bool           // peers send us no broadcast and multicast (RFC 9574, flag BM)
+	NoUnknown   bool           // nor unknown unicast (flag U)
+	Silent      bool           // we say nothing of it
+	VRF         string         // of its gateway, "" = none
+	Gateways    []Gateway
+}
+
+// A Gateway is an interface of the switch itself on a segment.
+type Gateway struct {
+	MACs      []frame.MAC
+	Addresses []netip.Prefix
+	Anycast   bool // others have it too
+}
+
+// VRF is what is set of a VRF.
+type VRF struct {
+	Name         string
+	L3VNI        frame.VNI // 0 = only bridged and asymmetric
+	RouterMAC    frame.MAC // ours on the L3VNI
+	VTEP         route.Addr
+	RD           route.RD
+	Import       []route.Target // nil = any AS with the L3VNI
+	Export       []route.Target // nil = our AS and the L3VNI
+	NoHostRoutes bool           // of hosts of peers: packets go to their segment (asymmetric IRB)
+	Accept       []netip.Prefix // of peers: prefixes inside one of these; nil = all
+}
+
+type segment struct {
+	Segment
+	hosts   map[frame.MAC]*host
+	remote  int // hosts that peers claim
+	full    bool
+	floods  map[route.Addr]*flood
+	own     *ownFlood
+	gateway *gateway
+}
+
+type vrf struct {
+	VRF
+	t        *Table
+	distance uint8
+	prefixes map[netip.Prefix]*prefix
+	own      map[netip.Addr]bool // addresses of our gateways
+	full     bool
+}
+
+// SetSegment adds a segment, or changes it. What is here of it stays.
+func (t *Table) SetSegment(now time.Duration, c Segment) {
+	s := t.segments[c.VNI]
+	fresh := s == nil
+	switch {
+	case fresh:
+		s = &segment{hosts: map[frame.MAC]*host{}, floods: map[route.Addr]*flood{}}
+		s.own, s.gateway = &ownFlood{t: t, s: s}, &gateway{t: t, s: s}
+		t.segments[c.VNI] = s
+		t.number(c.VNI)
+	case equalSegment(&s.Segment, &c):
+		return
+	}
+	s.Segment = c
+	t.changed()
+	t.touchSegment(s)
+	if fresh {
+		for mac := range t.configured[c.VNI] {
+			t.configure(now, s, mac)
+		}
+	}
+}
+
+func equalSegment(a, b *Segment) bool {
+	return a.VNI == b.VNI && a.VTEP == b.VTEP && a.RD == b.RD && slices.Equal(a.Import, b.Import) && (a.Import == nil) == (b.Import == nil) &&
+		slices.Equal(a.Export, b.Export) && (a.Export == nil) == (b.Export == nil) && a.NoBroadcast == b.NoBroadcast && a.NoUnknown == b.NoUnknown &&
+		a.Silent == b.Silent && a.VRF == b.VRF &&
+		slices.EqualFunc(a.Gateways, b.Gateways, func(x, y Gateway) bool {
+			return slices.Equal(x.MACs, y.MACs) && slices.Equal(x.Addresses, y.Addresses) && x.Anycast == y.Anycast
+		})
+}
+
+// touchSegment has everything said anew that depends on the settings of a segment.
+func (t *Table) touchSegment(s *segment) {
+	t.touch(s.own)
+	t.touch(s.gateway)
+	for _, h := range s.hosts {
+		t.touch(h)
+	}
+}
+
+// DeleteSegment forgets a segment with all that is here of it. Its rows go, and its routes are withdrawn.
+func (t *Table) DeleteSegment(vni frame.VNI) {
+	s := t.segments[vni]
+	if s == nil {
+		return
+	}
+	delete(t.segments, vni)
+	for _, h := range s.hosts {
+		*h = host{s: s, mac: h.mac, told: h.told, held: h.held, heldIn: h.heldIn}
+		delete(t.resting, h)
+	}
+	for _, f := range s.floods {
+		f.paths = nil
+	}
+	s.VTEP, s.Gateways = route.Addr{}, nil
+	t.touchSegment(s)
+	for _, f := range s.floods {
+		t.touch(f)
+	}
+	t.changed()
+}
+
+// Segments returns the VNIs there are.
+func (t *Table) Segments() (list []frame.VNI) {
+	for v := range t.segments {
+		list = append(list, v)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// SetVRF adds a VRF, or changes it.
+func (t *Table) SetVRF(c VRF) {
+	v := t.vrfs[c.Name]
+	switch {
+	case v == nil:
+		v = &vrf{t: t, distance: t.cfg.Distance, prefixes: map[netip.Prefix]*prefix{}}
+		t.vrfs[c.Name] = v
+		t.number(c.Name)
+		for p, n := range t.ours[c.Name] {
+			v.at(p).local = n
+		}
+	case equalVRF(&v.VRF, &c):
+		return
+	}
+	v.VRF = c
+	t.changed()
+	t.touchVRF(v)
+}
+
+func equalVRF(a, b *VRF) bool {
+	return a.Name == b.Name && a.L3VNI == b.L3VNI && a.RouterMAC == b.RouterMAC && a.VTEP == b.VTEP && a.RD == b.RD &&
+		slices.Equal(a.Import, b.Import) && (a.Import == nil) == (b.Import == nil) &&
+		slices.Equal(a.Export, b.Export) && (a.Export == nil) == (b.Export == nil) &&
+		a.NoHostRoutes == b.NoHostRoutes && slices.Equal(a.Accept, b.Accept) && (a.Accept == nil) == (b.Accept == nil)
+}
+
+func (t *Table) touchVRF(v *vrf) {
+	for _, p := range v.prefixes {
+		t.touch(p)
+	}
+	for _, s := range t.segments {
+		if s.VRF == v.Name {
+			t.touchSegment(s) // their second label
+		}
+	}
+}
+
+// DeleteVRF forgets a VRF.
+func (t *Table) DeleteVRF(name string) {
+	v := t.vrfs[name]
+	if v == nil {
+		return
+	}
+	for _, p := range v.prefixes {
+		p.paths, p.local = nil, 0
+	}
+	t.touchVRF(v)
+	delete(t.vrfs, name)
+	t.changed()
+}
+
+// changed has all routes of peers imported anew.
+func (t *Table) changed() {
+	t.anew = true
+	clear(t.imports)
+	clear(t.vrfsOf)
+	clear(t.byL3VNI)
+	clear(t.own)
+	for _, v := range t.vrfs {
+		v.own = map[netip.Addr]bool{}
+		t.own[v.VTEP] = true
+	}
+	for _, s := range t.segments {
+		t.own[s.VTEP] = true
+		for _, x := range s.Import {
+			t.imports[x] = append(t.imports[x], s)
+		}
+		if v := t.vrfs[s.VRF]; v != nil {
+			for _, g := range s.Gateways {
+				for _, a := range g.Addresses {
+					v.own[a.Addr()] = true
+				}
+			}
+		}
+	}
+	delete(t.own, route.Addr{})
+	for _, v := range t.vrfs {
+		if v.L3VNI == 0 {
+			continue
+		}
+		if v.Import == nil {
+			t.byL3VNI[v.L3VNI] = v
+		}
+		for _, x := range v.Import {
+			t.vrfsOf[x] = append(t.vrfsOf[x], v)
+		}
+	}
+}
+
+// importers calls f and g once for each segment and each VRF that imports routes with these communities.
+func (t *Table) importers(c route.Communities, f func(*segment), g func(*vrf)) {
+	var seg [4]*segment
+	var vrf [4]*vrf
+	segs, vrfs := seg[:0], vrf[:0]
+	for x := range c.Targets() {
+		if vni, ok := x.VNI(); ok {
+			if s := t.segments[vni]; s != nil && s.Import == nil && !slices.Contains(segs, s) {
+				segs = append(segs, s)
+			}
+			if v := t.byL3VNI[vni]; v != nil && !slices.Contains(vrfs, v) {
+				vrfs = append(vrfs, v)
+			}
+		}
+		for _, s := range t.imports[x] {
+			if !slices.Contains(segs, s) {
+				segs = append(segs, s)
+			}
+		}
+		for _, v := range t.vrfsOf[x] {
+			if !slices.Contains(vrfs, v) {
+				vrfs = append(vrfs, v)
+			}
+		}
+	}
+	for _, s := range segs {
+		f(s)
+	}
+	for _, v := range vrfs {
+		g(v)
+	}
+}
+
+// derived returns the route target of our AS and a VNI. Behind an AS of four bytes only 16 bits are left, so that a larger VNI has the
+// lower half of the AS, as in FRR.
+func (t *Table) derived(vni frame.VNI) route.Target {
+	x, err := route.TargetFrom(t.cfg.AS, uint32(vni))
+	if err != nil {
+		x, _ = route.TargetFrom(t.cfg.AS&0xffff, uint32(vni))
+	}
+	return x
+}
+
+func (t *Table) exports(list []route.Target, vni frame.VNI) []route.Target {
+	if list != nil {
+		return list
+	}
+	return []route.Target{t.derived(vni)}
+}

@@ -1,0 +1,192 @@
+package table
+
+import (
+	"cmp"
+	"net/netip"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Config says how a Table works. It does not change.
+type Config struct {
+	AS         uint32 // of derived route targets
+	RouterID   netip.Addr
+	Mobility   mobility.Config
+	MaxHosts   int                                // MACs of peers in a segment; 0 = 131,072
+	MaxAddrs   int                                // addresses of a MAC; 0 = 64
+	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = 131,072
+	Distance   uint8                              // of routes
+	Duplicated func(vni frame.VNI, mac frame.MAC) // a MAC has moved too often; may be nil
+
+	// Forget has the switch forget where it has learned a MAC and its addresses: a peer had it since, and has it no more. If
+	// the host is here, it is learned again. May be nil.
+	Forget func(vni frame.VNI, mac frame.MAC, addrs []netip.Addr)
+}
+
+// A Table is not safe for concurrent use.
+type Table struct {
+	cfg      Config
+	segments map[frame.VNI]*segment
+	vrfs     map[string]*vrf
+	byL3VNI  map[frame.VNI]*vrf                 // with derived targets
+	imports  map[route.Target][]*segment        // explicit ones
+	vrfsOf   map[route.Target][]*vrf            // likewise
+	own      map[route.Addr]bool                // our VTEPs
+	numbers  map[any]uint16                     // of a VNI or the name of a VRF, in its RD
+	peers    map[netip.Addr]map[route.Key]*path // what each peer has said
+	left     map[string]int                     // paths of peers that are used nowhere, by reason
+
+	configured map[frame.VNI]map[frame.MAC]configured // how often
+	ours       map[string]map[netip.Prefix]int        // routes of a VRF
+
+	dirty   map[place]struct{}
+	said    map[route.Key]route.Route
+	resting map[*host]struct{} // nobody claims them, but their sequence is remembered
+	anew    bool               // what is imported has changed
+	ledger  control.Ledger[place]
+}
+
+// A place is where routes are used: a host, a flood list's entry, a prefix.
+type place interface {
+	rows() []control.Row                 // for the switch
+	routes(t *Table) []route.Route       // for peers
+	was() *[]route.Key                   // of the routes that peers were told last
+	settled(t *Table, now time.Duration) // after a Flush
+}
+
+// New returns a Table that knows nothing.
+func New(c Config) *Table {
+	c.MaxHosts = cmp.Or(c.MaxHosts, 1<<17)
+	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
+	c.MaxRoutes = cmp.Or(c.MaxRoutes, 1<<17)
+	return &Table{
+		cfg:        c,
+		segments:   map[frame.VNI]*segment{},
+		vrfs:       map[string]*vrf{},
+		byL3VNI:    map[frame.VNI]*vrf{},
+		imports:    map[route.Target][]*segment{},
+		vrfsOf:     map[route.Target][]*vrf{},
+		own:        map[route.Addr]bool{},
+		numbers:    map[any]uint16{},
+		peers:      map[netip.Addr]map[route.Key]*path{},
+		left:       map[string]int{},
+		configured: map[frame.VNI]map[frame.MAC]configured{},
+		ours:       map[string]map[netip.Prefix]int{},
+		dirty:      map[place]struct{}{},
+		said:       map[route.Key]route.Route{},
+		resting:    map[*host]struct{}{},
+		ledger:     control.Ledger[place]{Loose: true},
+	}
+}
+
+func (t *Table) touch(p place) { t.dirty[p] = struct{}{} }
+
+// A Teller is told our routes.
+type Teller interface {
+	Advertise(route.Route)
+	Withdraw(route.Key)
+}
+
+// Flush passes what has changed: first to the switch, then to the peers, so that a host that has come is here before the others send
+// to it.
+func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, peers Teller) error {
+	t.sweep(now)
+	if t.anew {
+		t.again(now)
+	}
+	for x := range t.dirty {
+		if h, ok := x.(*host); ok {
+			h.hold(t)
+		}
+	}
+	dirty := t.dirty
+	t.dirty = map[place]struct{}{}
+	for x := range dirty {
+		rows := x.rows()
+		t.ledger.Set(x, rows...)
+		if h, ok := x.(*host); ok && h.override {
+			h.override = false
+			if len(rows) > 0 {
+				t.ledger.Again(x)
+			} else if h.here && !h.claimed && t.cfg.Forget != nil {
+				var ips []netip.Addr
+				for _, a := range h.addrs {
+					ips = append(ips, a.ip.Netip())
+				}
+				t.cfg.Forget(h.s.VNI, h.mac, ips)
+			}
+		}
+	}
+	err := t.ledger.Flush(owner, p)
+	t.tell(dirty, peers)
+	for x := range dirty {
+		x.settled(t, now)
+	}
+	return err
+}
+
+// Resync has the next Flush pass all rows.
+func (t *Table) Resync() { t.ledger.Resync() }
+
+// Pending reports whether Flush has anything to do.
+func (t *Table) Pending() bool { return t.anew || len(t.dirty) > 0 }
+
+// tell tells the peers what has changed of the routes of places. One may have a route that another had.
+func (t *Table) tell(places map[place]struct{}, peers Teller) {
+	var say []route.Route
+	for x := range places {
+		list, was := x.routes(t), x.was()
+		for _, k := range *was {
+			if !has(list, k) {
+				delete(t.said, k)
+				peers.Withdraw(k)
+			}
+		}
+		*was = nil
+		for _, r := range list {
+			*was = append(*was, r.Key)
+		}
+		say = append(say, list...)
+	}
+	for _, r := range say {
+		if t.said[r.Key] != r {
+			t.said[r.Key] = r
+			peers.Advertise(r)
+		}
+	}
+}
+
+func has(list []route.Route, k route.Key) bool {
+	for i := range list {
+		if list[i].Key == k {
+			return true
+		}
+	}
+	return false
+}
+
+// sweep forgets hosts that nobody has claimed for a while.
+func (t *Table) sweep(now time.Duration) {
+	for h := range t.resting {
+		if h.idle() && h.moves.Forgotten(now, t.cfg.Mobility) {
+			h.drop(t)
+		}
+	}
+}
+
+// number returns that of a segment or VRF in its RD, the same as long as the Table lives, and different ones for the first 65,535: RDs of
+// VNIs themselves would meet, since they have 16 bits.
+func (t *Table) number(of any) uint16 {
+	n, ok := t.numbers[of]
+	if !ok {
+		n = uint16(len(t.numbers)%65535 + 1)
+		t.numbers[of] = n
+	}
+	return n
+}
+
+func (t *Table) rd(of any) route.RD { return route.RDFrom(t.cfg.RouterID, t.number(of)) }

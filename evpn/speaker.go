@@ -1,0 +1,208 @@
+package evpn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
+	"github.com/vxswitch/vxswitch/evpn/internal/engine"
+	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/evpn/internal/table"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Node is what a Speaker needs of the switch around it. A node.Node is one.
+type Node interface {
+	control.Programmer
+	Plane() *control.Plane
+	Switch() *vswitch.Switch
+	Tunnels() map[string]*vtep.VTEP
+	Interfaces() []*l3.Interface
+	Neighbours(frame.VNI) *arp.Responder // nil if the segment has none
+}
+
+// batch is the time between two Flushes: what changes meanwhile is written at once.
+const batch = 2 * time.Millisecond
+
+// A Speaker advertises what a switch has, and writes what other VTEPs advertise.
+type Speaker struct {
+	node   Node
+	cfg    Config
+	engine engine.Engine
+	begun  time.Time
+	kick   chan struct{} // there is something to flush
+
+	mu    sync.Mutex
+	table *table.Table
+	left  map[string]uint64 // routes and UPDATEs that the engine left out, by reason
+	seen  seen
+
+	rows rows // of other owners, without mu
+}
+
+// New checks the settings. Nothing is opened before Run.
+func New(n Node, c *Config) (*Speaker, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	e, err := bgp.New(c.bgp())
+	if err != nil {
+		return nil, err
+	}
+	return newSpeaker(n, c, e)
+}
+
+func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
+	if n == nil {
+		return nil, errors.New("evpn: New: the Node is nil")
+	}
+	s := &Speaker{node: n, cfg: *c, engine: e, kick: make(chan struct{}, 1), left: map[string]uint64{}}
+	if s.cfg.Distance == 0 {
+		s.cfg.Distance = 20
+	}
+	if s.cfg.Log == nil {
+		s.cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s.table = table.New(table.Config{
+		AS: c.AS, RouterID: c.RouterID, Distance: s.cfg.Distance, MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
+		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold},
+		Forget:   s.forget,
+		Duplicated: func(vni frame.VNI, mac frame.MAC) {
+			s.cfg.Log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
+		},
+	})
+	s.seen.init()
+	return s, nil
+}
+
+// Run advertises and imports until ctx is done. Then peers are told that the session ends, and the rows go. It is called once.
+func (s *Speaker) Run(ctx context.Context) error {
+	s.begun = time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+		s.node.Program(s.cfg.owner(), control.Update{Snapshot: true})
+	}()
+	events := s.node.Switch().Events(heeded...)
+	defer events.Close()
+	defer s.watchRows()()
+	s.do(func(time.Duration) { s.list() })
+	wg.Go(func() { s.watch(ctx, events) })
+	wg.Go(func() { s.flusher(ctx) })
+	return s.engine.Run(ctx, handler{s})
+}
+
+// do changes what is known, and has it flushed.
+func (s *Speaker) do(f func(now time.Duration)) {
+	s.mu.Lock()
+	f(time.Since(s.begun))
+	pending := s.table.Pending()
+	s.mu.Unlock()
+	if pending {
+		s.wake()
+	}
+}
+
+func (s *Speaker) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// flusher flushes what has changed: at once, and then what has come in a batch.
+func (s *Speaker) flusher(ctx context.Context) {
+	tick := time.NewTicker(time.Second) // for what time changes
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		case <-tick.C:
+		}
+		next := time.NewTimer(batch)
+		s.flush()
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+}
+
+func (s *Speaker) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takeRows()
+	if err := s.table.Flush(time.Since(s.begun), s.cfg.owner(), s.node, s.engine); err != nil {
+		s.cfg.Log.Warn("rows were refused", "error", err)
+	}
+}
+
+// forget forgets where the switch has learned a MAC and its addresses.
+func (s *Speaker) forget(vni frame.VNI, mac frame.MAC, addrs []netip.Addr) {
+	if r := s.node.Neighbours(vni); r != nil {
+		for _, ip := range addrs {
+			r.Table().DeleteIf(ip, func(e arp.Entry) bool { return e.MAC == mac && e.Origin == arp.Snooped && e.From.Local() })
+		}
+	}
+	for _, v := range s.node.Switch().VSIs() {
+		if v.VNI() == vni {
+			v.FDB().DeleteIf(mac, func(e fdb.Entry) bool { return e.Origin == fdb.OriginLearned && e.Dest.Local() })
+		}
+	}
+}
+
+// ClearDuplicate lets a MAC move again that has moved too often, and reports whether it had.
+func (s *Speaker) ClearDuplicate(vni frame.VNI, mac frame.MAC) (ok bool) {
+	s.do(func(now time.Duration) { ok = s.table.Clear(now, vni, mac) })
+	return ok
+}
+
+// handler hears peers for a Speaker.
+type handler struct{ *Speaker }
+
+func (h handler) Learned(peer netip.Addr, r *route.Route) {
+	h.do(func(now time.Duration) { h.table.Learned(now, peer, r) })
+}
+
+func (h handler) Withdrawn(peer netip.Addr, k *route.Key) {
+	h.do(func(now time.Duration) { h.table.Withdrawn(now, peer, k) })
+}
+
+func (h handler) Up(peer netip.Addr) { h.cfg.Log.Info("session established", "peer", peer) }
+
+func (h handler) Down(peer netip.Addr, err error) {
+	h.cfg.Log.Info("session down", "peer", peer, "error", err)
+	h.do(func(now time.Duration) { h.table.Down(now, peer) })
+}
+
+func (h handler) Ended(peer netip.Addr) {
+	h.do(func(now time.Duration) { h.table.Ended(now, peer) })
+}
+
+func (h handler) Stale(peer netip.Addr, err error) {
+	h.cfg.Log.Info("session lost, its routes stay for now", "peer", peer, "error", err)
+	h.do(func(time.Duration) { h.table.Stale(peer) })
+}
+
+func (h handler) Malformed(_ netip.Addr, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left[reason]++
+}

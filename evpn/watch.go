@@ -1,0 +1,248 @@
+package evpn
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/evpn/internal/table"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// heeded are the events that a Speaker needs to know at any time what is here.
+var heeded = []frame.EventKind{
+	frame.EventMACLearned, frame.EventMACMoved, frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted, frame.EventFlushed,
+	frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached, frame.EventLocalChanged,
+	frame.EventGatewayUp, frame.EventGatewayDown,
+	frame.EventNeighbourLearned, frame.EventNeighbourMoved, frame.EventNeighbourAged, frame.EventNeighbourDeleted,
+}
+
+// seen is what the events have told of segments.
+type seen struct {
+	members   map[frame.VNI][]string // names of ports, in the order in which they came
+	connected map[frame.VNI][]ours   // networks of gateways
+}
+
+// ours is a prefix that a VRF has here.
+type ours struct {
+	vrf    string
+	prefix netip.Prefix
+}
+
+func (s *seen) init() {
+	s.members, s.connected = map[frame.VNI][]string{}, map[frame.VNI][]ours{}
+}
+
+// watch carries out events.
+func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) {
+	for {
+		e, err := events.Next(ctx)
+		if err != nil {
+			return
+		}
+		s.do(func(now time.Duration) { s.carry(now, &e) })
+	}
+}
+
+// list takes what there is, as events: to begin with, and when events were lost.
+func (s *Speaker) list() {
+	now := time.Since(s.begun)
+	was := s.table.Segments()
+	clear(s.seen.members)
+	for _, vni := range was {
+		s.table.Mark(vni)
+	}
+	for e := range s.node.Switch().State() {
+		s.carry(now, &e)
+	}
+	for _, vni := range was {
+		if _, ok := s.seen.members[vni]; !ok {
+			s.down(vni)
+		}
+		s.table.Sweep(now, vni)
+	}
+}
+
+func (s *Speaker) carry(now time.Duration, e *frame.Event) {
+	switch e.Kind {
+	case frame.EventOverflow:
+		s.list()
+	case frame.EventFlushed:
+		s.table.Mark(e.VNI)
+		for x := range s.node.Switch().State(e.VNI) {
+			switch x.Kind {
+			case frame.EventMACLearned, frame.EventNeighbourLearned:
+				s.carry(now, &x)
+			}
+		}
+		s.table.Sweep(now, e.VNI)
+	case frame.EventSegmentUp:
+		s.seen.members[e.VNI] = nil
+		s.settle(now, e.VNI)
+	case frame.EventSegmentDown:
+		delete(s.seen.members, e.VNI)
+		s.down(e.VNI)
+	case frame.EventAttached:
+		if !slices.Contains(s.seen.members[e.VNI], e.Name) {
+			s.seen.members[e.VNI] = append(s.seen.members[e.VNI], e.Name)
+		}
+		s.settle(now, e.VNI)
+	case frame.EventDetached:
+		s.seen.members[e.VNI] = slices.DeleteFunc(s.seen.members[e.VNI], func(n string) bool { return n == e.Name })
+		s.table.PortGone(now, e.VNI, e.Dest)
+		s.settle(now, e.VNI)
+	case frame.EventLocalChanged:
+		for vni := range s.seen.members {
+			s.settle(now, vni)
+		}
+	case frame.EventGatewayUp, frame.EventGatewayDown:
+		s.settle(now, e.VNI)
+	case frame.EventMACLearned, frame.EventMACMoved:
+		if e.Dest.Local() {
+			s.table.Here(now, e.VNI, e.MAC, e.Dest, false)
+			return
+		}
+		s.table.Gone(now, e.VNI, e.MAC)
+	case frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted:
+		if e.Dest.Local() {
+			s.table.Gone(now, e.VNI, e.MAC)
+		}
+	case frame.EventNeighbourLearned, frame.EventNeighbourMoved:
+		if e.Kind == frame.EventNeighbourMoved {
+			s.table.Silent(e.VNI, e.OldMAC, e.IP)
+		}
+		if e.Dest.Local() {
+			s.table.Speaks(e.VNI, e.MAC, e.IP, s.router(e.VNI, e.IP))
+		}
+	case frame.EventNeighbourAged, frame.EventNeighbourDeleted:
+		s.table.Silent(e.VNI, e.MAC, e.IP)
+	}
+}
+
+// router reports whether a neighbour says that it is a router.
+func (s *Speaker) router(vni frame.VNI, ip netip.Addr) bool {
+	r := s.node.Neighbours(vni)
+	if r == nil || !ip.Is6() {
+		return false
+	}
+	e, ok := r.Table().Lookup(ip)
+	return ok && e.Flags&arp.Router != 0
+}
+
+// settle says anew what is set of a segment, its gateway and its VRF.
+func (s *Speaker) settle(now time.Duration, vni frame.VNI) {
+	interfaces := s.node.Interfaces()
+	var here *l3.Interface
+	for _, i := range interfaces {
+		if i.VNI() == vni {
+			here = i
+		}
+	}
+	var of l3.InterfaceConfig
+	vrf := ""
+	if here != nil {
+		of, vrf = here.Config(), here.VRFName()
+	}
+	if here != nil && len(of.Addresses) == 0 {
+		s.table.DeleteSegment(vni) // an L3VNI, or a TUN: nobody is bridged
+	} else {
+		s.table.SetSegment(now, s.segment(vni, vrf, of))
+	}
+	for _, name := range slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		for _, i := range interfaces {
+			if !yield(i.VRFName()) {
+				return
+			}
+		}
+	})) {
+		s.table.SetVRF(s.vrf(name, interfaces))
+	}
+	s.connect(vni, vrf, of)
+}
+
+// segment returns what is set of a segment with hosts.
+func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) table.Segment {
+	x := table.Segment{VNI: vni, VTEP: s.vtep(vni), VRF: vrf}
+	if len(of.Addresses) > 0 {
+		g := table.Gateway{MACs: []frame.MAC{of.MAC}, Addresses: of.Addresses, Anycast: of.Anycast}
+		if !of.VTEPMAC.IsZero() && of.VTEPMAC != of.MAC {
+			g.MACs = append(g.MACs, of.VTEPMAC)
+		}
+		x.Gateways = []table.Gateway{g}
+	}
+	for _, c := range s.cfg.Segments {
+		if c.VNI == vni {
+			x.RD, x.Import, x.Export = rd(c.RD), targets(c.Import), targets(c.Export)
+			x.Silent, x.NoBroadcast, x.NoUnknown = c.NoAdvertise, c.NoBroadcast, c.NoUnknown
+		}
+	}
+	return x
+}
+
+// vrf returns what is set of a VRF. Its L3VNI is that of an interface without addresses.
+func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
+	x := table.VRF{Name: name}
+	for _, i := range interfaces {
+		if c := i.Config(); i.VRFName() == name && len(c.Addresses) == 0 && !c.MAC.IsZero() {
+			x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, s.vtep(i.VNI())
+		}
+	}
+	for _, c := range s.cfg.VRFs {
+		if c.Name == name {
+			x.RD, x.Import, x.Export, x.NoHostRoutes, x.Accept = rd(c.RD), targets(c.Import), targets(c.Export), c.NoHostRoutes, c.Accept
+		}
+	}
+	return x
+}
+
+// vtep returns our address in a segment: that of the first tunnel in it.
+func (s *Speaker) vtep(vni frame.VNI) route.Addr {
+	tunnels := s.node.Tunnels()
+	for _, name := range s.seen.members[vni] {
+		if t := tunnels[name]; t != nil {
+			for _, a := range t.Local() {
+				if !a.IsUnspecified() {
+					return route.AddrFrom(a)
+				}
+			}
+			return route.AddrFrom(s.cfg.VTEP)
+		}
+	}
+	return route.Addr{}
+}
+
+// connect notes the networks of a gateway.
+func (s *Speaker) connect(vni frame.VNI, vrf string, of l3.InterfaceConfig) {
+	var now []ours
+	if !slices.ContainsFunc(s.cfg.VRFs, func(v VRF) bool { return v.Name == vrf && v.NoConnected }) {
+		for _, a := range of.Addresses {
+			now = append(now, ours{vrf, a.Masked()})
+		}
+	}
+	slices.SortFunc(now, func(a, b ours) int { return cmp.Compare(a.prefix.String(), b.prefix.String()) })
+	now = slices.Compact(now)
+	was := s.seen.connected[vni]
+	if slices.Equal(now, was) {
+		return
+	}
+	for _, x := range now {
+		s.table.Ours(x.vrf, x.prefix, 1)
+	}
+	for _, x := range was {
+		s.table.Ours(x.vrf, x.prefix, -1)
+	}
+	s.seen.connected[vni] = now
+}
+
+// down forgets a segment.
+func (s *Speaker) down(vni frame.VNI) {
+	s.table.DeleteSegment(vni)
+	s.connect(vni, "", l3.InterfaceConfig{})
+	delete(s.seen.connected, vni)
+}

@@ -1,0 +1,2 @@
+// Package frr runs the routing programs of FRR in hosts of package netns.
+package frr
