@@ -5,14 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
 	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/setting"
 )
+
+// DefaultOwner is the default of Config.Owner.
+const DefaultOwner = "evpn"
 
 // Config says who a Speaker is and whom it talks to. All segments with a VXLAN tunnel take part, and VRFs with an L3VNI.
 type Config struct {
@@ -32,7 +38,7 @@ type Config struct {
 	MaxHosts  int `json:"maxHosts,omitzero"`  // MACs that peers may have in a segment; default 131072
 	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that a VRF may have, with hosts; default 131072
 
-	// Owner is that of the rows, "" for "evpn".
+	// Owner is that of the rows, "" for [DefaultOwner].
 	Owner string `json:"-"`
 
 	// In runs f where the sockets of BGP are to be opened, such as in a network namespace. Nil opens them where Run is.
@@ -51,8 +57,10 @@ type Peer struct {
 	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect
 	Hold     time.Duration `json:"holdTime,omitzero"` // full seconds from 3s; default "90s"
 	Retry    time.Duration `json:"retry,omitzero"`    // first pause between attempts, which doubles up to a minute; default "1s"
-	Password string        `json:"password,omitzero"` // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; default none
+	Password string        `json:"-"`                 // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; "" = none
 	Hops     uint8         `json:"hops,omitzero"`     // TTL security: the peer is at most so many hops away (RFC 5082); Linux only; default 0, off
+
+	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 (RFC 2385), of up to 80 bytes, in its first line; Linux only; default none
 
 	MaxRoutes   int           `json:"maxRoutes,omitzero"`             // routes that it may have; what is beyond is left out and counted; default 1048576
 	LimitResets bool          `json:"limitResets,omitzero"`           // ends the session instead
@@ -82,18 +90,27 @@ type VRF struct {
 	NoStatic     bool           `json:"noStatic,omitzero"`     // advertises no routes of the configuration and of other control planes
 }
 
-// Mobility says when a MAC moves too often (RFC 7432, section 15.1). Then it stays where it was last, until [Speaker.ClearDuplicate].
+// Mobility says when a MAC moves too often (RFC 7432, section 15.1). Then it stays where it was last, until Release or
+// [Speaker.ClearDuplicate].
 type Mobility struct {
 	Moves  int           `json:"moves,omitzero"`  // so many moves make a duplicate, up to 16; default 5
 	Window time.Duration `json:"window,omitzero"` // within this time; default "180s"
 	Hold   time.Duration `json:"hold,omitzero"`   // a MAC that is gone keeps its sequence number so long; default "300s"
+
+	// Release, if it is not 0, is the time after which a duplicate may move again.
+	Release time.Duration `json:"release,omitzero"` // a duplicate may move again after this time; default never
 }
 
 // Check returns the errors in the settings as [setting.Errors].
 func (c *Config) Check() error {
 	w := setting.Of("evpn: Config")
-	b := c.bgp()
+	b := c.withoutFiles()
 	w.Add("", b.Check())
+	for i, p := range c.Peers {
+		if p.Password != "" && p.PasswordFile != "" {
+			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "there is a Password already")
+		}
+	}
 	vnis := map[frame.VNI]int{}
 	for i, s := range c.Segments {
 		at := fmt.Sprintf("Segments[%d].", i)
@@ -122,7 +139,7 @@ func (c *Config) Check() error {
 		}
 	}
 	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, 5)
-	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold} {
+	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold, "Release": c.Mobility.Release} {
 		if d < 0 {
 			w.Want("Mobility."+name, d, "0 or longer")
 		}
@@ -145,12 +162,44 @@ func checkTargets(w *setting.Check, at, rd string, lists ...[]string) {
 	}
 }
 
-func (c *Config) bgp() bgp.Config {
+// bgp returns the settings of BGP, with passwords from files.
+func (c *Config) bgp() (bgp.Config, error) {
+	b := c.withoutFiles()
+	for i, p := range c.Peers {
+		if p.PasswordFile == "" {
+			continue
+		}
+		at := fmt.Sprintf("evpn: Config.Peers[%d].PasswordFile", i)
+		text, err := os.ReadFile(p.PasswordFile)
+		if err != nil {
+			return b, fmt.Errorf("%s: %w", at, err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		if line = strings.TrimSuffix(line, "\r"); line == "" || len(line) > 80 {
+			return b, fmt.Errorf("%s: %q: the first line has %d bytes; must have 1 to 80", at, p.PasswordFile, len(line))
+		}
+		b.Peers[i].Password = line
+	}
+	return b, nil
+}
+
+func (c *Config) withoutFiles() bgp.Config {
 	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In}
 	for _, p := range c.Peers {
-		b.Peers = append(b.Peers, bgp.Peer(p))
+		b.Peers = append(b.Peers, bgp.Peer{
+			Addr: p.Addr, AS: p.AS, Port: p.Port, Local: p.Local, Passive: p.Passive, Hold: p.Hold, Retry: p.Retry, Password: p.Password,
+			Hops: p.Hops, MaxRoutes: p.MaxRoutes, LimitResets: p.LimitResets, MaxStale: p.MaxStale,
+		})
 	}
 	return b
+}
+
+// table returns the settings of the table.
+func (c *Config) table() table.Config {
+	return table.Config{
+		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, 20), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
+		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
+	}
 }
 
 // targets returns the route targets of a Config that was checked, nil for the default.
@@ -166,5 +215,3 @@ func rd(s string) route.RD {
 	d, _ := route.ParseRD(s)
 	return d
 }
-
-func (c *Config) owner() string { return cmp.Or(c.Owner, "evpn") }

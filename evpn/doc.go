@@ -29,13 +29,17 @@
 //
 // A host that speaks here is ours, with a sequence number above that of the VTEP that had it. Of equal claims that of the lower address
 // counts, and what the switch has learned makes room. A MAC that moves five times in 180 s stays where it was last, with a warning
-// in the log, until [Speaker.ClearDuplicate].
+// in the log, until [Speaker.ClearDuplicate] or [Mobility].Release.
 //
 // # What peers may say
 //
 // Peers are not trusted. A route that cannot be used is left out and counted by a reason. No route takes the MAC or an address of
 // our gateways, leads to one of our VTEPs, or has a tunnel go through itself. Peers, segments and VRFs have limits.
 //
+// # Changes
+//
+// [Speaker.Configure] changes the settings under traffic. Segments, gateways and routes of the node need nothing: the Speaker follows them.
+//
 // Not supported yet: Ethernet segments with several VTEPs (types 1 and 4 are left out; a type 2 with a segment is used as if it had
-// none), changes of the Config while it runs.
+// none).
 package evpn

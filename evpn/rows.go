@@ -1,7 +1,6 @@
 package evpn
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ type rows struct {
 // watchRows hears of the rows of other owners, until stop is called.
 func (s *Speaker) watchRows() (stop func()) {
 	note := func(owner string, add, del []control.Row, routes bool) {
-		if owner == s.cfg.owner() {
+		if owner == s.owner {
 			return
 		}
 		s.rows.mu.Lock()
@@ -72,8 +71,8 @@ func (s *Speaker) takeRows() {
 		}
 	}
 	for r, n := range routes {
-		if n != 0 && !slices.ContainsFunc(s.cfg.VRFs, func(v VRF) bool { return v.Name == r.VRF && v.NoStatic }) {
-			s.table.Ours(r.VRF, r.Prefix, n)
+		if n != 0 {
+			s.table.Static(r.VRF, r.Prefix, n)
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package evpn
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +15,6 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
 	"github.com/vxswitch/vxswitch/evpn/internal/engine"
-	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -38,12 +40,16 @@ const batch = 2 * time.Millisecond
 // A Speaker advertises what a switch has, and writes what other VTEPs advertise.
 type Speaker struct {
 	node   Node
-	cfg    Config
+	owner  string
+	log    *slog.Logger
 	engine engine.Engine
 	begun  time.Time
 	kick   chan struct{} // there is something to flush
 
+	configuring sync.Mutex // around mu
+
 	mu    sync.Mutex
+	cfg   Config // written with configuring too
 	table *table.Table
 	left  map[string]uint64 // routes and UPDATEs that the engine left out, by reason
 	seen  seen
@@ -56,7 +62,11 @@ func New(n Node, c *Config) (*Speaker, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	e, err := bgp.New(c.bgp())
+	b, err := c.bgp()
+	if err != nil {
+		return nil, err
+	}
+	e, err := bgp.New(b)
 	if err != nil {
 		return nil, err
 	}
@@ -67,23 +77,63 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if n == nil {
 		return nil, errors.New("evpn: New: the Node is nil")
 	}
-	s := &Speaker{node: n, cfg: *c, engine: e, kick: make(chan struct{}, 1), left: map[string]uint64{}}
-	if s.cfg.Distance == 0 {
-		s.cfg.Distance = 20
+	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, kick: make(chan struct{}, 1), left: map[string]uint64{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.cfg.Log == nil {
-		s.cfg.Log = slog.New(slog.DiscardHandler)
+	t := c.table()
+	t.Forget = s.forget
+	t.Duplicated = func(vni frame.VNI, mac frame.MAC) {
+		s.log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
 	}
-	s.table = table.New(table.Config{
-		AS: c.AS, RouterID: c.RouterID, Distance: s.cfg.Distance, MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
-		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold},
-		Forget:   s.forget,
-		Duplicated: func(vni frame.VNI, mac frame.MAC) {
-			s.cfg.Log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
-		},
-	})
+	s.table = table.New(t)
 	s.seen.init()
 	return s, nil
+}
+
+// Configure changes the settings, before or while Run runs. Sessions with peers that stay as they are go on; those with others end,
+// and begin anew. AS, RouterID, Listen, Owner, In and Log stay: an error says that one of the first three is another one, for which a
+// new Speaker is needed, and nothing has changed then.
+func (s *Speaker) Configure(c *Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	b, err := c.bgp()
+	if err != nil {
+		return err
+	}
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	if key := s.cfg.fixed(c); key != "" {
+		return fmt.Errorf("evpn: Config.%s: cannot change while the Speaker runs", key)
+	}
+	s.do(func(now time.Duration) {
+		s.cfg = *c
+		s.table.Configure(c.table())
+		for vni := range s.seen.members {
+			s.settle(now, vni)
+		}
+	})
+	if e, ok := s.engine.(*bgp.BGP); ok {
+		return e.SetPeers(b.Peers)
+	}
+	return nil
+}
+
+// Restarts reports whether [Speaker.Configure] refuses to change c into next.
+func (c *Config) Restarts(next *Config) bool { return c.fixed(next) != "" }
+
+// fixed returns the first field that is another one in next and cannot change.
+func (c *Config) fixed(next *Config) string {
+	switch {
+	case c.AS != next.AS:
+		return "AS"
+	case c.RouterID != next.RouterID:
+		return "RouterID"
+	case !slices.Equal(c.Listen, next.Listen):
+		return "Listen"
+	}
+	return ""
 }
 
 // Run advertises and imports until ctx is done. Then peers are told that the session ends, and the rows go. It is called once.
@@ -94,7 +144,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 	defer func() {
 		cancel()
 		wg.Wait()
-		s.node.Program(s.cfg.owner(), control.Update{Snapshot: true})
+		s.node.Program(s.owner, control.Update{Snapshot: true})
 	}()
 	events := s.node.Switch().Events(heeded...)
 	defer events.Close()
@@ -149,8 +199,8 @@ func (s *Speaker) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.takeRows()
-	if err := s.table.Flush(time.Since(s.begun), s.cfg.owner(), s.node, s.engine); err != nil {
-		s.cfg.Log.Warn("rows were refused", "error", err)
+	if err := s.table.Flush(time.Since(s.begun), s.owner, s.node, s.engine); err != nil {
+		s.log.Warn("rows were refused", "error", err)
 	}
 }
 
@@ -185,10 +235,10 @@ func (h handler) Withdrawn(peer netip.Addr, k *route.Key) {
 	h.do(func(now time.Duration) { h.table.Withdrawn(now, peer, k) })
 }
 
-func (h handler) Up(peer netip.Addr) { h.cfg.Log.Info("session established", "peer", peer) }
+func (h handler) Up(peer netip.Addr) { h.log.Info("session established", "peer", peer) }
 
 func (h handler) Down(peer netip.Addr, err error) {
-	h.cfg.Log.Info("session down", "peer", peer, "error", err)
+	h.log.Info("session down", "peer", peer, "error", err)
 	h.do(func(now time.Duration) { h.table.Down(now, peer) })
 }
 
@@ -197,7 +247,7 @@ func (h handler) Ended(peer netip.Addr) {
 }
 
 func (h handler) Stale(peer netip.Addr, err error) {
-	h.cfg.Log.Info("session lost, its routes stay for now", "peer", peer, "error", err)
+	h.log.Info("session lost, its routes stay for now", "peer", peer, "error", err)
 	h.do(func(time.Duration) { h.table.Stale(peer) })
 }
 

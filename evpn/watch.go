@@ -195,7 +195,8 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	}
 	for _, c := range s.cfg.VRFs {
 		if c.Name == name {
-			x.RD, x.Import, x.Export, x.NoHostRoutes, x.Accept = rd(c.RD), targets(c.Import), targets(c.Export), c.NoHostRoutes, c.Accept
+			x.RD, x.Import, x.Export, x.Accept = rd(c.RD), targets(c.Import), targets(c.Export), c.Accept
+			x.NoHostRoutes, x.NoConnected, x.NoStatic = c.NoHostRoutes, c.NoConnected, c.NoStatic
 		}
 	}
 	return x
@@ -220,10 +221,8 @@ func (s *Speaker) vtep(vni frame.VNI) route.Addr {
 // connect notes the networks of a gateway.
 func (s *Speaker) connect(vni frame.VNI, vrf string, of l3.InterfaceConfig) {
 	var now []ours
-	if !slices.ContainsFunc(s.cfg.VRFs, func(v VRF) bool { return v.Name == vrf && v.NoConnected }) {
-		for _, a := range of.Addresses {
-			now = append(now, ours{vrf, a.Masked()})
-		}
+	for _, a := range of.Addresses {
+		now = append(now, ours{vrf, a.Masked()})
 	}
 	slices.SortFunc(now, func(a, b ours) int { return cmp.Compare(a.prefix.String(), b.prefix.String()) })
 	now = slices.Compact(now)
@@ -232,10 +231,10 @@ func (s *Speaker) connect(vni frame.VNI, vrf string, of l3.InterfaceConfig) {
 		return
 	}
 	for _, x := range now {
-		s.table.Ours(x.vrf, x.prefix, 1)
+		s.table.Connected(x.vrf, x.prefix, 1)
 	}
 	for _, x := range was {
-		s.table.Ours(x.vrf, x.prefix, -1)
+		s.table.Connected(x.vrf, x.prefix, -1)
 	}
 	s.seen.connected[vni] = now
 }

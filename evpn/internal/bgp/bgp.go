@@ -2,10 +2,12 @@ package bgp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/engine"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
@@ -13,11 +15,15 @@ import (
 
 // BGP is an [engine.Engine] with sessions of BGP.
 type BGP struct {
-	conf  Config
+	conf  Config // Peers are those of New
 	id    [4]byte
 	seed  maphash.Seed
-	peers map[netip.Addr]*peer
+	peers atomic.Pointer[map[netip.Addr]*peer] // SetPeers makes another map
 	out   out
+
+	setting   sync.Mutex      // around changes of the set of peers
+	ctx       context.Context // of Run, nil before it
+	listeners []*listener
 
 	mu sync.Mutex // around calls of h, and what peers know of their routes
 	h  engine.Handler
@@ -33,35 +39,97 @@ func New(c Config) (*BGP, error) {
 	if c.In == nil {
 		c.In = func(f func()) { f() }
 	}
-	b := &BGP{conf: c, id: c.RouterID.As4(), seed: maphash.MakeSeed(), peers: make(map[netip.Addr]*peer)}
+	b := &BGP{conf: c, id: c.RouterID.As4(), seed: maphash.MakeSeed()}
 	b.out.routes = make(map[route.Key]route.Route)
+	peers := make(map[netip.Addr]*peer)
 	for _, p := range c.Peers {
 		p = p.full()
-		b.peers[p.Addr] = newPeer(b, p)
+		peers[p.Addr] = newPeer(b, p)
 	}
+	b.peers.Store(&peers)
 	return b, nil
 }
 
 // Run keeps the sessions until ctx is done; then it tells the peers, and waits for all it has started. It is called once.
 func (b *BGP) Run(ctx context.Context, h engine.Handler) error {
-	b.h = h
-	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
-	defer wg.Wait()
-	defer cancel()
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		b.setting.Lock() // no peer begins from now on
+		defer b.setting.Unlock()
+		for _, p := range *b.peers.Load() {
+			p.stop(nil)
+		}
+		wg.Wait()
+	}()
+	b.setting.Lock()
+	b.h, b.ctx = h, ctx
+	err := b.open(&wg)
+	for _, p := range *b.peers.Load() {
+		p.start(ctx)
+	}
+	b.setting.Unlock()
+	if err == nil {
+		<-ctx.Done()
+	}
+	return err
+}
+
+// open opens the listeners.
+func (b *BGP) open(wg *sync.WaitGroup) error {
 	for _, at := range b.conf.Listen {
-		l, err := b.listen(ctx, at)
+		l, err := b.listen(b.ctx, at)
 		if err != nil {
 			return fmt.Errorf("bgp: listen on %v: %w", at, err)
 		}
-		wg.Go(func() { b.accept(ctx, l, &wg) })
+		b.listeners = append(b.listeners, l)
+		wg.Go(func() { b.accept(b.ctx, l) })
 	}
-	for _, p := range b.peers {
-		wg.Go(func() { p.run(ctx) })
-	}
-	<-ctx.Done()
 	return nil
 }
+
+// SetPeers replaces the peers, which are those of a Config that was checked. Sessions with peers that stay as they are go on; others
+// end, and their routes are gone when it returns.
+func (b *BGP) SetPeers(list []Peer) error {
+	b.setting.Lock()
+	defer b.setting.Unlock()
+	was, now := *b.peers.Load(), make(map[netip.Addr]*peer)
+	for _, p := range list {
+		p = p.full()
+		if old := was[p.Addr]; old != nil && old.Peer == p {
+			now[p.Addr] = old
+		} else {
+			now[p.Addr] = newPeer(b, p)
+		}
+	}
+	running := b.ctx != nil && b.ctx.Err() == nil
+	var errs []error
+	for addr, p := range was {
+		if now[addr] == p {
+			continue
+		}
+		if running {
+			p.stop(errRemoved)
+		}
+		if now[addr] == nil {
+			errs = append(errs, b.expect(&Peer{Addr: addr}, p.Password != ""))
+		}
+	}
+	for addr, p := range now {
+		if was[addr] == p {
+			continue
+		}
+		errs = append(errs, b.expect(&p.Peer, was[addr] != nil && was[addr].Password != ""))
+		if running {
+			p.start(b.ctx)
+		}
+	}
+	b.peers.Store(&now)
+	return errors.Join(errs...)
+}
+
+var errRemoved = errors.New("the peer was removed, or has other settings")
 
 // Advertise says a route to all peers. It has at most 128 communities.
 func (b *BGP) Advertise(r route.Route) { b.out.put(r.Key, &r) }
@@ -71,7 +139,7 @@ func (b *BGP) Withdraw(k route.Key) { b.out.put(k, nil) }
 
 // Refresh asks all peers to say their routes again (RFC 2918): what is imported has changed.
 func (b *BGP) Refresh() {
-	for _, p := range b.peers {
+	for _, p := range *b.peers.Load() {
 		p.mu.Lock()
 		s := p.current
 		p.mu.Unlock()

@@ -2,9 +2,10 @@ package bgp
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -32,38 +33,65 @@ func onSocket(c syscall.RawConn, f func(fd uintptr) error) error {
 	return err
 }
 
-// listen opens a listener, which has the passwords of all peers.
-func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l net.Listener, err error) {
+// A listener takes connections to an address. It has the passwords of all peers.
+type listener struct {
+	net.Listener
+	v4 bool
+}
+
+func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l *listener, err error) {
+	l = &listener{v4: at.Addr().Is4()}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return onSocket(c, func(fd uintptr) error {
-			for _, p := range b.peers {
-				if p.Addr.Is4() != at.Addr().Is4() {
-					continue
-				}
-				if p.Password != "" {
-					if err := setPassword(fd, p.Addr, p.Password); err != nil {
-						return err
-					}
-				}
-				if p.Hops > 0 { // of what answers a SYN; the least is set when it is known who connects
-					if err := setTTL(fd, p.Addr.Is4(), 255); err != nil {
-						return err
-					}
-				}
+		for _, p := range *b.peers.Load() {
+			if err := l.expect(c, &p.Peer, false); err != nil {
+				return err
 			}
-			return nil
-		})
+		}
+		return nil
 	}}
+	lc.SetMultipathTCP(false) // whose sockets take no password
 	network := "tcp6"
-	if at.Addr().Is4() {
+	if l.v4 {
 		network = "tcp4"
 	}
-	b.conf.In(func() { l, err = lc.Listen(ctx, network, at.String()) })
+	b.conf.In(func() { l.Listener, err = lc.Listen(ctx, network, at.String()) })
 	return l, err
 }
 
+// expect sets up a listener's socket for a peer. If it had a password, and has none now, that is taken away.
+func (l *listener) expect(c syscall.RawConn, p *Peer, had bool) error {
+	if p.Addr.Is4() != l.v4 {
+		return nil
+	}
+	return onSocket(c, func(fd uintptr) error {
+		if p.Password != "" || had {
+			if err := setPassword(fd, p.Addr, p.Password); err != nil {
+				return err
+			}
+		}
+		if p.Hops > 0 { // of what answers a SYN; the least is set when it is known who connects
+			return setTTL(fd, l.v4, 255)
+		}
+		return nil
+	})
+}
+
+// expect sets up all listeners for a peer.
+func (b *BGP) expect(p *Peer, had bool) error {
+	for _, l := range b.listeners {
+		c, err := l.Listener.(*net.TCPListener).SyscallConn()
+		if err == nil {
+			err = l.expect(c, p, had)
+		}
+		if err != nil && !errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("bgp: peer %v: %w", p.Addr, err)
+		}
+	}
+	return nil
+}
+
 // accept takes connections of peers: one of each at a time before it is its session. All others are closed at once.
-func (b *BGP) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup) {
+func (b *BGP) accept(ctx context.Context, l *listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
 		c, err := l.Accept()
@@ -79,24 +107,25 @@ func (b *BGP) accept(ctx context.Context, l net.Listener, wg *sync.WaitGroup) {
 			}
 			continue
 		}
-		p := b.peers[c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()]
+		p := (*b.peers.Load())[c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()]
 		if p == nil || !p.admit(c) {
 			c.Close()
 			continue
 		}
-		wg.Go(func() {
-			_, err := p.session(ctx, c, false)
+		go func() {
+			defer p.running.Done()
+			_, err := p.session(p.ctx, c, false)
 			p.mu.Lock()
 			if p.incoming == c {
 				p.incoming = nil
 			}
 			p.mu.Unlock()
 			p.failed(err)
-		})
+		}()
 	}
 }
 
-// admit reports whether a connection of the peer may begin a session.
+// admit reports whether a connection of the peer may begin a session, which is then among those that stop waits for.
 func (p *peer) admit(c net.Conn) bool {
 	if p.Hops > 0 {
 		raw, err := c.(*net.TCPConn).SyscallConn()
@@ -106,10 +135,11 @@ func (p *peer) admit(c net.Conn) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.incoming != nil {
+	if p.incoming != nil || p.ctx == nil || p.ctx.Err() != nil {
 		return false
 	}
 	p.incoming = c
+	p.running.Add(1)
 	return true
 }
 

@@ -35,6 +35,7 @@ const (
 
 	ceaseRoutes    = 1
 	ceaseShutdown  = 2
+	ceaseRemoved   = 3
 	ceaseRejected  = 5
 	ceaseCollision = 7
 )

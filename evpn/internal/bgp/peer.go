@@ -19,6 +19,10 @@ type peer struct {
 	Peer
 	b *BGP
 
+	ctx     context.Context // done: no more sessions; under mu, as are running's Adds
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup // run, and sessions that the peer has begun
+
 	mu       sync.Mutex
 	current  *session // in OpenConfirm or Established
 	change   chan struct{}
@@ -48,9 +52,34 @@ func (p *peer) set(state string) {
 	}
 }
 
+// start has it run until stop.
+func (p *peer) start(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	p.running.Go(func() { p.run(p.ctx) })
+}
+
+// stop ends the session, and waits until it has ended. With a cause, routes of sessions before are gone too.
+func (p *peer) stop(cause error) {
+	p.mu.Lock()
+	if p.cancel != nil {
+		p.cancel(cause)
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.stale != nil {
+		p.stale.Stop()
+		if p.stale = nil; cause != nil {
+			p.gone(cause)
+		}
+	}
+}
+
 // run connects whenever there is no session.
 func (p *peer) run(ctx context.Context) {
-	defer p.forget()
 	pause := time.Duration(0)
 	for p.idle(ctx, pause) {
 		c, err := p.dial(ctx)
@@ -119,15 +148,6 @@ func (p *peer) failed(err error) {
 	}
 	if p.current == nil {
 		p.set("idle")
-	}
-}
-
-// forget ends the timer of stale routes.
-func (p *peer) forget() {
-	p.b.mu.Lock()
-	defer p.b.mu.Unlock()
-	if p.stale != nil {
-		p.stale.Stop()
 	}
 }
 

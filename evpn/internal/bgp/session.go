@@ -37,7 +37,13 @@ type session struct {
 func (p *peer) session(ctx context.Context, c net.Conn, dialed bool) (established bool, err error) {
 	s := &session{peer: p, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
 	defer close(s.done)
-	defer context.AfterFunc(ctx, func() { s.end(shutdown(p.b.conf.Shutdown)) })()
+	defer context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errRemoved) {
+			s.end(notify(errCease, ceaseRemoved))
+		} else {
+			s.end(shutdown(p.b.conf.Shutdown))
+		}
+	})()
 	buf := make([]byte, maxExtended)
 	r := bufio.NewReaderSize(c, 64<<10)
 	err = s.begin(r, buf)

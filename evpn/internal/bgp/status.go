@@ -23,7 +23,7 @@ type Status struct {
 
 // Status returns the peers by address.
 func (b *BGP) Status() (all []Status) {
-	for _, p := range b.peers {
+	for _, p := range *b.peers.Load() {
 		b.mu.Lock()
 		s := Status{Addr: p.Addr, AS: p.AS, Routes: len(p.known), Stale: p.stale != nil, In: p.in.Load(), Out: p.sent.Load()}
 		b.mu.Unlock()

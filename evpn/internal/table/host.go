@@ -151,12 +151,16 @@ func (h *host) contest(t *Table, now time.Duration) {
 		was := h.moves.Duplicate()
 		h.moves.There(now, &best.Claim, t.cfg.Mobility)
 		h.claimed, h.override = false, true
-		t.duplicated(h, was)
+		t.duplicated(now, h, was)
 	}
 }
 
-func (t *Table) duplicated(h *host, was bool) {
-	if h.moves.Duplicate() && !was && t.cfg.Duplicated != nil {
+func (t *Table) duplicated(now time.Duration, h *host, was bool) {
+	if !h.moves.Duplicate() || was {
+		return
+	}
+	t.frozen[h] = now
+	if t.cfg.Duplicated != nil {
 		t.cfg.Duplicated(h.s.VNI, h.mac)
 	}
 }
@@ -192,7 +196,7 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 		h.sequence, h.claimed = h.moves.Here(now, theirs, t.cfg.Mobility)
 	}
 	h.override = !h.claimed
-	t.duplicated(h, was)
+	t.duplicated(now, h, was)
 	t.touch(h)
 }
 
@@ -299,13 +303,17 @@ func (t *Table) Clear(now time.Duration, vni frame.VNI, mac frame.MAC) bool {
 	if s == nil || s.hosts[mac] == nil || s.hosts[mac].moves == nil || !s.hosts[mac].moves.Duplicate() {
 		return false
 	}
-	h := s.hosts[mac]
+	t.clear(now, s.hosts[mac])
+	return true
+}
+
+func (t *Table) clear(now time.Duration, h *host) {
+	delete(t.frozen, h)
 	h.moves.Clear()
 	if h.here && !h.claimed {
-		t.Here(now, vni, mac, h.dest, h.static)
+		t.Here(now, h.s.VNI, h.mac, h.dest, h.static)
 	}
 	t.touch(h)
-	return true
 }
 
 // rows are those of the claim that counts, if it is a peer's.
@@ -365,6 +373,7 @@ func (h *host) settled(t *Table, now time.Duration) {
 
 func (h *host) drop(t *Table) {
 	delete(t.resting, h)
+	delete(t.frozen, h)
 	if h.s.hosts[h.mac] == h {
 		delete(h.s.hosts, h.mac)
 	}

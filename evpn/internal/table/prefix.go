@@ -15,7 +15,7 @@ type prefix struct {
 	v      *vrf
 	prefix netip.Prefix
 	paths  []*path
-	local  int // routes of ours: of a gateway, of other control planes
+	local  local
 	here   int // hosts here that have the address
 	told   []route.Key
 }
@@ -140,7 +140,7 @@ func (x *prefix) rows() (rows []control.Row) {
 }
 
 func (x *prefix) row(p *path) control.Prefix {
-	r := control.Prefix{VRF: x.v.Name, Prefix: x.prefix, Distance: x.v.distance}
+	r := control.Prefix{VRF: x.v.Name, Prefix: x.prefix, Distance: x.v.t.cfg.Distance}
 	if gw := p.Gateway.Netip(); p.Kind == route.Prefix && gw.IsValid() && !gw.IsUnspecified() {
 		if vni := x.v.t.link(x.v, gw); vni != 0 {
 			r.Via = control.Via{VNI: vni, IP: gw}
@@ -156,7 +156,7 @@ func (x *prefix) row(p *path) control.Prefix {
 // routes is our route of type 5.
 func (x *prefix) routes(t *Table) []route.Route {
 	v := x.v
-	if x.local == 0 || !v.symmetric() {
+	if (x.local.connected == 0 || v.NoConnected) && (x.local.static == 0 || v.NoStatic) || !v.symmetric() {
 		return nil
 	}
 	rd := v.RD
@@ -173,7 +173,7 @@ func (x *prefix) was() *[]route.Key { return &x.told }
 
 func (x *prefix) settled(t *Table, _ time.Duration) {
 	v := x.v
-	if len(x.paths) != 0 || x.local != 0 || x.here != 0 || v.prefixes[x.prefix] != x {
+	if len(x.paths) != 0 || x.local != (local{}) || x.here != 0 || v.prefixes[x.prefix] != x {
 		return
 	}
 	delete(v.prefixes, x.prefix)

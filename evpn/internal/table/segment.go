@@ -40,6 +40,8 @@ type VRF struct {
 	Import       []route.Target // nil = any AS with the L3VNI
 	Export       []route.Target // nil = our AS and the L3VNI
 	NoHostRoutes bool           // of hosts of peers: packets go to their segment (asymmetric IRB)
+	NoConnected  bool           // we say nothing of networks of gateways
+	NoStatic     bool           // nor of other routes
 	Accept       []netip.Prefix // of peers: prefixes inside one of these; nil = all
 }
 
@@ -56,7 +58,6 @@ type segment struct {
 type vrf struct {
 	VRF
 	t        *Table
-	distance uint8
 	prefixes map[netip.Prefix]*prefix
 	own      map[netip.Addr]bool // addresses of our gateways
 	full     bool
@@ -113,6 +114,7 @@ func (t *Table) DeleteSegment(vni frame.VNI) {
 	for _, h := range s.hosts {
 		*h = host{s: s, mac: h.mac, told: h.told, held: h.held, heldIn: h.heldIn}
 		delete(t.resting, h)
+		delete(t.frozen, h)
 	}
 	for _, f := range s.floods {
 		f.paths = nil
@@ -139,10 +141,10 @@ func (t *Table) SetVRF(c VRF) {
 	v := t.vrfs[c.Name]
 	switch {
 	case v == nil:
-		v = &vrf{t: t, distance: t.cfg.Distance, prefixes: map[netip.Prefix]*prefix{}}
+		v = &vrf{t: t, prefixes: map[netip.Prefix]*prefix{}}
 		t.vrfs[c.Name] = v
 		t.number(c.Name)
-		for p, n := range t.ours[c.Name] {
+		for p, n := range t.locals[c.Name] {
 			v.at(p).local = n
 		}
 	case equalVRF(&v.VRF, &c):
@@ -157,7 +159,7 @@ func equalVRF(a, b *VRF) bool {
 	return a.Name == b.Name && a.L3VNI == b.L3VNI && a.RouterMAC == b.RouterMAC && a.VTEP == b.VTEP && a.RD == b.RD &&
 		slices.Equal(a.Import, b.Import) && (a.Import == nil) == (b.Import == nil) &&
 		slices.Equal(a.Export, b.Export) && (a.Export == nil) == (b.Export == nil) &&
-		a.NoHostRoutes == b.NoHostRoutes && slices.Equal(a.Accept, b.Accept) && (a.Accept == nil) == (b.Accept == nil)
+		a.NoHostRoutes == b.NoHostRoutes && a.NoConnected == b.NoConnected && a.NoStatic == b.NoStatic && slices.Equal(a.Accept, b.Accept) && (a.Accept == nil) == (b.Accept == nil)
 }
 
 func (t *Table) touchVRF(v *vrf) {
@@ -178,7 +180,7 @@ func (t *Table) DeleteVRF(name string) {
 		return
 	}
 	for _, p := range v.prefixes {
-		p.paths, p.local = nil, 0
+		p.paths, p.local = nil, local{}
 	}
 	t.touchVRF(v)
 	delete(t.vrfs, name)

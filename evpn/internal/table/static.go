@@ -52,25 +52,34 @@ func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
 	t.touch(h)
 }
 
-// Ours says that we have one more route to a prefix of a VRF (1), or one less (-1).
-func (t *Table) Ours(name string, p netip.Prefix, by int) {
+// local counts the routes that we have to a prefix.
+type local struct{ connected, static int }
+
+// Connected says that we have one more gateway in a network of a VRF (1), or one less (-1).
+func (t *Table) Connected(vrf string, p netip.Prefix, by int) { t.ours(vrf, p, local{connected: by}) }
+
+// Static says that the configuration, or another control plane, has one more route to a prefix of a VRF (1), or one less (-1).
+func (t *Table) Static(vrf string, p netip.Prefix, by int) { t.ours(vrf, p, local{static: by}) }
+
+func (t *Table) ours(name string, p netip.Prefix, by local) {
 	if !p.IsValid() || p.Addr().IsLinkLocalUnicast() || p.Addr().IsLoopback() || p.Addr().IsMulticast() {
 		return
 	}
 	p = p.Masked()
-	list := t.ours[name]
+	list := t.locals[name]
 	if list == nil {
-		list = map[netip.Prefix]int{}
-		t.ours[name] = list
+		list = map[netip.Prefix]local{}
+		t.locals[name] = list
 	}
-	if list[p] += by; list[p] == 0 {
+	n := local{list[p].connected + by.connected, list[p].static + by.static}
+	if list[p] = n; n == (local{}) {
 		if delete(list, p); len(list) == 0 {
-			delete(t.ours, name)
+			delete(t.locals, name)
 		}
 	}
 	if v := t.vrfs[name]; v != nil {
 		x := v.at(p)
-		x.local = list[p]
+		x.local = n
 		t.touch(x)
 	}
 }

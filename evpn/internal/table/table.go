@@ -11,7 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Config says how a Table works. It does not change.
+// Config says how a Table works.
 type Config struct {
 	AS         uint32 // of derived route targets
 	RouterID   netip.Addr
@@ -20,6 +20,7 @@ type Config struct {
 	MaxAddrs   int                                // addresses of a MAC; 0 = 64
 	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = 131,072
 	Distance   uint8                              // of routes
+	Release    time.Duration                      // a MAC that has moved too often may move again after this time; 0 = not until Clear
 	Duplicated func(vni frame.VNI, mac frame.MAC) // a MAC has moved too often; may be nil
 
 	// Forget has the switch forget where it has learned a MAC and its addresses: a peer had it since, and has it no more. If
@@ -41,12 +42,13 @@ type Table struct {
 	left     map[string]int                     // paths of peers that are used nowhere, by reason
 
 	configured map[frame.VNI]map[frame.MAC]configured // how often
-	ours       map[string]map[netip.Prefix]int        // routes of a VRF
+	locals     map[string]map[netip.Prefix]local      // routes of a VRF
 
 	dirty   map[place]struct{}
 	said    map[route.Key]route.Route
-	resting map[*host]struct{} // nobody claims them, but their sequence is remembered
-	anew    bool               // what is imported has changed
+	resting map[*host]struct{}      // nobody claims them, but their sequence is remembered
+	frozen  map[*host]time.Duration // have moved too often, and since when
+	anew    bool                    // what is imported has changed
 	ledger  control.Ledger[place]
 }
 
@@ -58,13 +60,32 @@ type place interface {
 	settled(t *Table, now time.Duration) // after a Flush
 }
 
-// New returns a Table that knows nothing.
-func New(c Config) *Table {
+func (c Config) full() Config {
 	c.MaxHosts = cmp.Or(c.MaxHosts, 1<<17)
 	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
 	c.MaxRoutes = cmp.Or(c.MaxRoutes, 1<<17)
+	return c
+}
+
+// Configure changes the limits, the mobility of hosts, the distance of routes, and how long a duplicate stays one.
+func (t *Table) Configure(c Config) {
+	c = c.full()
+	was := t.cfg
+	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.Mobility, t.cfg.Release = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.Mobility, c.Release
+	if t.cfg.Distance = c.Distance; was.Distance != c.Distance {
+		for _, v := range t.vrfs {
+			t.touchVRF(v)
+		}
+	}
+	if was.MaxHosts != c.MaxHosts || was.MaxRoutes != c.MaxRoutes {
+		t.anew = true
+	}
+}
+
+// New returns a Table that knows nothing.
+func New(c Config) *Table {
 	return &Table{
-		cfg:        c,
+		cfg:        c.full(),
 		segments:   map[frame.VNI]*segment{},
 		vrfs:       map[string]*vrf{},
 		byL3VNI:    map[frame.VNI]*vrf{},
@@ -75,7 +96,8 @@ func New(c Config) *Table {
 		peers:      map[netip.Addr]map[route.Key]*path{},
 		left:       map[string]int{},
 		configured: map[frame.VNI]map[frame.MAC]configured{},
-		ours:       map[string]map[netip.Prefix]int{},
+		locals:     map[string]map[netip.Prefix]local{},
+		frozen:     map[*host]time.Duration{},
 		dirty:      map[place]struct{}{},
 		said:       map[route.Key]route.Route{},
 		resting:    map[*host]struct{}{},
@@ -169,8 +191,13 @@ func has(list []route.Route, k route.Key) bool {
 	return false
 }
 
-// sweep forgets hosts that nobody has claimed for a while.
+// sweep forgets hosts that nobody has claimed for a while, and lets those move again that have rested long enough.
 func (t *Table) sweep(now time.Duration) {
+	for h, since := range t.frozen {
+		if t.cfg.Release > 0 && now-since >= t.cfg.Release {
+			t.clear(now, h)
+		}
+	}
 	for h := range t.resting {
 		if h.idle() && h.moves.Forgotten(now, t.cfg.Mobility) {
 			h.drop(t)

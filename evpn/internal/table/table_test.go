@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -335,10 +336,10 @@ func TestExport(t *testing.T) {
 	l.Speaks(100, mac(1), netip.MustParseAddr("2001:db8::1"), true)
 	l.Speaks(200, mac(2), netip.MustParseAddr("10.2.0.2"), false) // an address alone is nothing
 	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, 1)
-	l.Ours("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
-	l.Ours("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
-	l.Ours("red", netip.MustParsePrefix("fe80::/64"), 1)
-	l.Ours("blue", netip.MustParsePrefix("10.5.0.0/24"), 1)
+	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
+	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
+	l.Static("red", netip.MustParsePrefix("fe80::/64"), 1)
+	l.Static("blue", netip.MustParsePrefix("10.5.0.0/24"), 1)
 	one := []string{
 		"192.0.2.1:1 02:00:00:00:00:01 none 0 [100] 192.0.2.1 [65000:100] 0 false false 00:00:00:00:00:00 false",
 		"192.0.2.1:1 02:00:00:00:00:01 10.0.0.1 0 [100] 192.0.2.1 [65000:100] 0 false false 00:00:00:00:00:00 false",
@@ -364,13 +365,13 @@ func TestExport(t *testing.T) {
 	l.PortGone(0, 100, port)
 	l.PortGone(0, 200, port)
 	l.wantTold(route.MACIP, slices.Concat([]string{gateway}, three)...)
-	l.Ours("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
+	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
 	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, -1)
 	l.wantTold(route.MACIP, gateway)
 	if len(l.show(route.Prefix)) != 1 {
 		t.Error(l.show(route.Prefix))
 	}
-	l.Ours("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
+	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
 	l.DeleteSegment(100)
 	l.SetSegment(0, Segment{VNI: 200, VTEP: at("192.0.2.100"), VRF: "red"}) // another address, no gateway
 	l.wantTold(route.Prefix)
@@ -452,6 +453,76 @@ func TestMoves(t *testing.T) {
 		here()
 		told(-1)
 		l.want(with(row(1, 100, ""), func(r *control.MAC) { r.Sticky = true }).String())
+	}
+}
+
+// Limits, the distance of routes, and what a VRF says may change at any time; a duplicate ends after Release.
+func TestConfigure(t *testing.T) {
+	l := newLab(t, nil)
+	c := l.cfg
+	for i := range 20 {
+		l.Learned(0, peer, macIP(frame.MAC{2, 0, 0, 0, 1, byte(i)}, ""))
+	}
+	l.Learned(0, peer, prefixRoute("10.9.0.0/24"))
+	l.flush()
+	c.MaxHosts, c.Distance = 16, 30
+	l.Configure(c)
+	l.flush()
+	if n := l.Left()[leftSegmentLimit]; n != 4 || len(l.list()) != 17 || !slices.ContainsFunc(l.list(), func(x string) bool { return strings.Contains(x, "distance 30") }) {
+		t.Errorf("%d left out, %q", n, l.list())
+	}
+	c.MaxHosts = 0
+	l.Configure(c)
+	l.flush()
+	if len(l.Left()) != 0 || len(l.list()) != 21 {
+		t.Errorf("%v, %d rows", l.Left(), len(l.list()))
+	}
+
+	l.Connected("red", netip.MustParsePrefix("10.2.0.1/24"), 1)
+	l.Static("red", netip.MustParsePrefix("10.7.0.0/24"), 1)
+	for _, x := range []VRF{{}, {NoConnected: true}, {NoStatic: true}, {NoConnected: true, NoStatic: true}} {
+		x.Name, x.L3VNI, x.RouterMAC, x.VTEP = "red", 500, mac(0xfd), at(ours)
+		l.SetVRF(x)
+		l.flush()
+		said := map[string]bool{}
+		for k := range l.told {
+			if k.Kind == route.Prefix {
+				said[k.IP.String()] = true
+			}
+		}
+		if said["10.2.0.0"] == x.NoConnected || said["10.7.0.0"] == x.NoStatic {
+			t.Errorf("%+v: %v", x, said)
+		}
+	}
+
+	l.now = time.Hour
+	for i := range 5 {
+		l.Learned(l.now, peer, with(macIP(mac(1), ""), func(r *route.Route) { communities2(r, target(65000, 100), route.Mobility(uint32(2*i), false)) }))
+		l.Here(l.now, 100, mac(1), frame.NewDest(3, 0), false)
+		l.flush()
+	}
+	duplicates := func() (n int) {
+		l.flush()
+		for range l.Duplicates() {
+			n++
+		}
+		return n
+	}
+	if duplicates() != 1 || len(l.frozen) != 1 {
+		t.Fatalf("%d duplicates after five moves", duplicates())
+	}
+	l.now += 24 * time.Hour
+	if duplicates() != 1 {
+		t.Error("a duplicate has ended by itself")
+	}
+	c.Release = 25 * time.Hour
+	l.Configure(c)
+	if duplicates() != 1 {
+		t.Error("a duplicate has ended too early")
+	}
+	l.now += time.Hour
+	if duplicates() != 0 || len(l.frozen) != 0 {
+		t.Error("a duplicate has not ended")
 	}
 }
 

@@ -60,6 +60,27 @@ func (t *Table) Duplicates() iter.Seq2[netip.Addr, MACOf] {
 	}
 }
 
+// A Said is a route that a peer has said, or we.
+type Said struct {
+	route.Route
+	Peer  netip.Addr // none = we
+	Left  string     // why it is used nowhere, "" if it is
+	Stale bool       // of a session before, and not said again yet
+}
+
+// Routes returns the routes, in no order.
+func (t *Table) Routes() (list []Said) {
+	for _, r := range t.said {
+		list = append(list, Said{Route: r})
+	}
+	for peer, in := range t.peers {
+		for _, p := range in {
+			list = append(list, Said{p.Route, peer, p.left, p.stale})
+		}
+	}
+	return list
+}
+
 // MACOf is a MAC of a segment.
 type MACOf struct {
 	VNI frame.VNI
