@@ -13,6 +13,10 @@
 //	GET  /v1/stats                             Stats
 //	GET  /v1/flannel                           Flannel
 //	GET  /v1/flannel/leases                    [FlannelLease ...]
+//	GET  /v1/evpn                              EVPN
+//	GET  /v1/evpn/peers, /v1/evpn/vni          [EVPNPeer ...], [EVPNSegment ...]
+//	GET  /v1/evpn/routes?type=&vni=&peer=      [EVPNRoute ...]
+//	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
 //	GET  /v1/config                            the configuration as a file, with defaults
 //	PUT  /v1/config?dry-run= a configuration   ConfigChange
 //	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI
@@ -22,6 +26,7 @@
 //	POST /v1/neigh     NeighbourChange         Done
 //	POST /v1/route     RouteChange             Done
 //	POST /v1/port?dry-run=   PortChange        ConfigChange
+//	POST /v1/evpn      EVPNChange              Done
 //	POST /v1/reload                            Done
 //	GET  /v1/monitor                           an Event for each event, a line each
 //	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each

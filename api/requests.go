@@ -37,6 +37,11 @@ var Requests = []Request{
 	{"GET", "/v1/stats", nil, nil, Stats{}, false},
 	{"GET", "/v1/flannel", nil, nil, Flannel{}, false},
 	{"GET", "/v1/flannel/leases", nil, nil, []FlannelLease{}, false},
+	{"GET", "/v1/evpn", nil, nil, EVPN{}, false},
+	{"GET", "/v1/evpn/peers", nil, nil, []EVPNPeer{}, false},
+	{"GET", "/v1/evpn/vni", nil, nil, []EVPNSegment{}, false},
+	{"GET", "/v1/evpn/routes", []string{"type", "vni", "peer"}, nil, []EVPNRoute{}, false},
+	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
 	{"GET", "/v1/config", nil, nil, nil, false},
 	{"PUT", "/v1/config", []string{"dry-run"}, nil, ConfigChange{}, false},
 	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
@@ -46,6 +51,7 @@ var Requests = []Request{
 	{"POST", "/v1/neigh", nil, NeighbourChange{}, Done{}, false},
 	{"POST", "/v1/route", nil, RouteChange{}, Done{}, false},
 	{"POST", "/v1/port", []string{"dry-run"}, PortChange{}, ConfigChange{}, false},
+	{"POST", "/v1/evpn", nil, EVPNChange{}, Done{}, false},
 	{"POST", "/v1/reload", nil, nil, Done{}, false},
 	{"GET", "/v1/monitor", nil, nil, Event{}, true},
 	{"GET", "/v1/trace", []string{"every", "mac", "vni", "dest"}, nil, TraceRecord{}, true},
@@ -126,6 +132,29 @@ func (c *Client) Flannel(ctx context.Context) (Flannel, error) {
 // FlannelLeases returns the leases of other nodes of the flannel network, also those that are not followed.
 func (c *Client) FlannelLeases(ctx context.Context) ([]FlannelLease, error) {
 	return ask[[]FlannelLease](ctx, c, "/v1/flannel/leases", nil)
+}
+
+// EVPN returns the state of the section evpn. Without the section it is an [*Error] with status 404, as are the lists.
+func (c *Client) EVPN(ctx context.Context) (EVPN, error) { return ask[EVPN](ctx, c, "/v1/evpn", nil) }
+
+// EVPNPeers returns the peers of BGP.
+func (c *Client) EVPNPeers(ctx context.Context) ([]EVPNPeer, error) {
+	return ask[[]EVPNPeer](ctx, c, "/v1/evpn/peers", nil)
+}
+
+// EVPNSegments returns the segments that take part.
+func (c *Client) EVPNSegments(ctx context.Context) ([]EVPNSegment, error) {
+	return ask[[]EVPNSegment](ctx, c, "/v1/evpn/vni", nil)
+}
+
+// EVPNRoutes returns the routes of peers, also those that are used nowhere, and those of the node: of one "type", "vni" or "peer".
+func (c *Client) EVPNRoutes(ctx context.Context, q Query) ([]EVPNRoute, error) {
+	return ask[[]EVPNRoute](ctx, c, "/v1/evpn/routes", q)
+}
+
+// EVPNDuplicates returns the MACs that have moved too often.
+func (c *Client) EVPNDuplicates(ctx context.Context) ([]EVPNDuplicate, error) {
+	return ask[[]EVPNDuplicate](ctx, c, "/v1/evpn/duplicates", nil)
 }
 
 // Reload makes the node read its file again.

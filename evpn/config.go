@@ -20,10 +20,25 @@ import (
 // DefaultOwner is the default of Config.Owner.
 const DefaultOwner = "evpn"
 
-// Config says who a Speaker is and whom it talks to. All segments with a VXLAN tunnel take part, and VRFs with an L3VNI.
+// Defaults of settings.
+const (
+	DefaultDistance   = 20
+	DefaultMaxHosts   = table.DefaultMaxHosts
+	DefaultMaxRoutes  = table.DefaultMaxRoutes
+	DefaultMoves      = mobility.DefaultMoves
+	DefaultWindow     = mobility.DefaultWindow
+	DefaultMobileHold = mobility.DefaultHold
+	DefaultPort       = bgp.DefaultPort
+	DefaultHold       = bgp.DefaultHold
+	DefaultRetry      = bgp.DefaultRetry
+	DefaultPeerRoutes = bgp.DefaultMaxRoutes
+	DefaultMaxStale   = bgp.DefaultMaxStale
+)
+
+// Config says who the node is in BGP, and whom it talks to. All segments with a VXLAN tunnel take part, and all VRFs with an L3VNI.
 type Config struct {
-	AS       uint32           `json:"as"`               // our autonomous system; required
-	RouterID netip.Addr       `json:"routerID"`         // BGP identifier, an IPv4 address that no other speaker has; required
+	AS       uint32           `json:"as"`               // our autonomous system; needed
+	RouterID netip.Addr       `json:"routerID"`         // BGP identifier, an IPv4 address that no other speaker has; needed
 	Listen   []netip.AddrPort `json:"listen,omitempty"` // addresses for sessions that peers open, such as 10.0.0.1:179; default none
 	Peers    []Peer           `json:"peers,omitempty"`  // route reflectors and other speakers
 
@@ -50,8 +65,8 @@ type Config struct {
 
 // A Peer is a BGP speaker that we have a session with.
 type Peer struct {
-	Addr     netip.Addr    `json:"address"`           // of the peer; required
-	AS       uint32        `json:"as"`                // its autonomous system; required
+	Addr     netip.Addr    `json:"address"`           // of the peer; needed
+	AS       uint32        `json:"as"`                // its autonomous system; needed
 	Port     uint16        `json:"port,omitzero"`     // its TCP port; default 179
 	Local    netip.Addr    `json:"local,omitzero"`    // source address; default the system's choice
 	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect
@@ -69,7 +84,7 @@ type Peer struct {
 
 // Segment has settings of one segment.
 type Segment struct {
-	VNI         frame.VNI `json:"vni"`                  // of a segment of the switch
+	VNI         frame.VNI `json:"vni"`                  // of a segment of the node; needed
 	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5; default the router ID and a number
 	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100; default any AS with the VNI
 	Export      []string  `json:"export,omitempty"`     // route targets; default our AS and the VNI
@@ -80,7 +95,7 @@ type Segment struct {
 
 // VRF has settings of one VRF.
 type VRF struct {
-	Name         string         `json:"name"`                  // of a VRF of the switch
+	Name         string         `json:"name"`                  // of a VRF of the node; needed
 	RD           string         `json:"rd,omitzero"`           // route distinguisher; default the router ID and a number
 	Import       []string       `json:"import,omitempty"`      // route targets; default any AS with the L3VNI
 	Export       []string       `json:"export,omitempty"`      // route targets; default our AS and the L3VNI
@@ -93,11 +108,9 @@ type VRF struct {
 // Mobility says when a MAC moves too often (RFC 7432, section 15.1). Then it stays where it was last, until Release or
 // [Speaker.ClearDuplicate].
 type Mobility struct {
-	Moves  int           `json:"moves,omitzero"`  // so many moves make a duplicate, up to 16; default 5
-	Window time.Duration `json:"window,omitzero"` // within this time; default "180s"
-	Hold   time.Duration `json:"hold,omitzero"`   // a MAC that is gone keeps its sequence number so long; default "300s"
-
-	// Release, if it is not 0, is the time after which a duplicate may move again.
+	Moves   int           `json:"moves,omitzero"`   // so many moves make a duplicate, up to 16; default 5
+	Window  time.Duration `json:"window,omitzero"`  // within this time; default "180s"
+	Hold    time.Duration `json:"hold,omitzero"`    // a MAC that is gone keeps its sequence number so long; default "300s"
 	Release time.Duration `json:"release,omitzero"` // a duplicate may move again after this time; default never
 }
 
@@ -138,7 +151,7 @@ func (c *Config) Check() error {
 			}
 		}
 	}
-	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, 5)
+	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, DefaultMoves)
 	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold, "Release": c.Mobility.Release} {
 		if d < 0 {
 			w.Want("Mobility."+name, d, "0 or longer")
@@ -197,7 +210,7 @@ func (c *Config) withoutFiles() bgp.Config {
 // table returns the settings of the table.
 func (c *Config) table() table.Config {
 	return table.Config{
-		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, 20), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
+		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
 		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
 	}
 }

@@ -13,43 +13,44 @@ import (
 
 // Status is what a Speaker knows, in short.
 type Status struct {
-	Peers      []PeerStatus      `json:"peers"`      // by address
-	Segments   []SegmentStatus   `json:"segments"`   // by VNI
-	Duplicates []Duplicate       `json:"duplicates"` // by VNI and MAC
-	LeftOut    map[string]int    `json:"leftOut"`    // routes of peers that are used nowhere, by reason
-	Malformed  map[string]uint64 `json:"malformed"`  // routes and UPDATEs that were not taken, by reason
+	Peers      []PeerStatus      // by address
+	Segments   []SegmentStatus   // by VNI
+	Duplicates []Duplicate       // by VNI and MAC
+	Advertised int               // routes of ours
+	LeftOut    map[string]int    // routes of peers that are used nowhere, by reason
+	Malformed  map[string]uint64 // routes and UPDATEs that were not taken, by reason
 }
 
 // PeerStatus is how a session is.
 type PeerStatus struct {
-	Addr   netip.Addr    `json:"address"`
-	AS     uint32        `json:"as"`
-	State  string        `json:"state"` // idle, connect, active, openconfirm or established
-	Since  time.Time     `json:"since,omitzero"`
-	Hold   time.Duration `json:"holdTime,omitzero"` // agreed on, while there is a session
-	Routes int           `json:"routes"`            // that it has advertised
-	Stale  bool          `json:"stale,omitzero"`    // routes of a session before may be among them
-	In     uint64        `json:"received"`          // messages
-	Out    uint64        `json:"sent"`              // messages
-	Error  string        `json:"error,omitzero"`    // of the last session that failed
+	Addr   netip.Addr
+	AS     uint32
+	State  string        // idle, connect, active, openconfirm or established
+	Since  time.Time     // of State
+	Hold   time.Duration // agreed on, while there is a session
+	Routes int           // that it has advertised
+	Stale  bool          // routes of a session before may be among them
+	In     uint64        // messages
+	Out    uint64        // messages
+	Err    error         // of the last session that failed
 }
 
 // SegmentStatus is what is known of a segment.
 type SegmentStatus struct {
-	VNI    frame.VNI  `json:"vni"`
-	VTEP   netip.Addr `json:"vtep,omitzero"` // ours
-	RD     string     `json:"rd"`
-	VRF    string     `json:"vrf,omitzero"`
-	Hosts  int        `json:"hosts"`  // MACs that are here
-	Remote int        `json:"remote"` // MACs of peers
-	VTEPs  int        `json:"vteps"`  // in its flood list
+	VNI    frame.VNI
+	VTEP   netip.Addr // ours
+	RD     string
+	VRF    string // of its gateway
+	Hosts  int    // MACs that are here
+	Remote int    // MACs of peers
+	VTEPs  int    // in its flood list
 }
 
 // A Duplicate is a MAC that has moved too often.
 type Duplicate struct {
-	VNI frame.VNI  `json:"vni"`
-	MAC frame.MAC  `json:"mac"`
-	At  netip.Addr `json:"vtep,omitzero"` // where it stays; none = here
+	VNI frame.VNI
+	MAC frame.MAC
+	At  netip.Addr // where it stays; none = here
 }
 
 // Status returns a snapshot.
@@ -57,11 +58,8 @@ func (s *Speaker) Status() Status {
 	var st Status
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		for _, p := range e.Status() {
-			x := PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale, In: p.In, Out: p.Out}
-			if p.Last != nil {
-				x.Error = p.Last.Error()
-			}
-			st.Peers = append(st.Peers, x)
+			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale,
+				In: p.In, Out: p.Out, Err: p.Last})
 		}
 	}
 	s.mu.Lock()
@@ -76,6 +74,7 @@ func (s *Speaker) Status() Status {
 	slices.SortFunc(st.Duplicates, func(a, b Duplicate) int {
 		return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()))
 	})
+	st.Advertised = s.table.Advertised()
 	st.LeftOut, st.Malformed = s.table.Left(), maps.Clone(s.left)
 	return st
 }

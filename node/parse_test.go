@@ -270,7 +270,7 @@ func TestParseAgain(t *testing.T) {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		must(t, err)
-		if filepath.Base(filepath.Dir(f)) == "flannel" {
+		if dir := filepath.Base(filepath.Dir(f)); dir == "flannel" || strings.HasPrefix(dir, "evpn") {
 			continue // a section of the program, whose tests read it
 		}
 		a, err := Parse(text)

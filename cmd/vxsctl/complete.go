@@ -77,6 +77,14 @@ func (o *offers) protos() {
 	}
 }
 
+// speakers offers the peers of BGP.
+func (o *offers) speakers() {
+	peers, _ := o.EVPNPeers(o.ctx)
+	for _, p := range peers {
+		o.add(p.Address)
+	}
+}
+
 // complete prints the words that may come in place of the last one, a line each.
 func complete(ctx context.Context, args []string, out io.Writer) (status int) {
 	if len(args) == 0 {

@@ -17,6 +17,10 @@ Show:
   flows                             flows that the kernel carries, and why not others
   flannel [show]                    the node's lease in a flannel network, and what is known of others
   flannel leases                    leases of other nodes, and why some are not followed
+  evpn [show]                       EVPN: the node's AS, sessions and routes, and why some are left out
+  evpn peers|vni|duplicates         sessions of BGP; segments that take part; MACs that have moved too often
+  evpn routes [type N] [vni N] [peer ADDR]
+                                    routes of peers, of one peer or type, and those of the node
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters
@@ -53,6 +57,7 @@ Change:
                                     add a port to the configuration, and to a segment; with an owner, who has made its device,
                                     it stays until port del
   port del NAME                     delete a port, and from its segments
+  evpn clear MAC vni N              let a MAC move again that has moved too often
   config diff FILE|-                show what a configuration would change: + added, - deleted, ~ changed
   config apply FILE|-               replace the configuration, and show what has changed
   config diff|apply LIST NAME FILE|-, config del LIST NAME    likewise one element, added if it is not there

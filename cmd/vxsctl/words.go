@@ -189,6 +189,9 @@ var values = map[string]value{
 	"owner":     {"the name of the program that has made the device", nil, nil},
 	"-interval": {"a duration of at least 100ms such as 1s", isInterval, nil},
 
+	"routes type": {"1 to 5", number(1, 5), nil},
+	"peer":        {"the address of a peer such as 10.0.0.2", parses(netip.ParseAddr), (*offers).speakers},
+
 	"capture port":   {"the name of a port; a filter that begins with port comes after --", nil, names("ports")},
 	"capture tunnel": {"the name of a tunnel", nil, names("tunnels")},
 	"-w":             {"a file name, or - for standard output", nil, func(o *offers) { o.file = true }},

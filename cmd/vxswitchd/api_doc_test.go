@@ -27,17 +27,19 @@ import (
 // rows, and each stream says something.
 func TestDocumentedRequests(t *testing.T) {
 	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
-		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp"}
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
+		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp", "type": "3", "peer": "127.0.0.9"}
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
 		"POST /v1/neigh":               api.NeighbourChange{Op: api.Add, VNI: 10, IP: "10.0.10.7", MAC: "02:00:00:00:00:0b", Dst: "127.0.0.2"},
 		"POST /v1/route":               api.RouteChange{Op: api.Add, Prefix: "10.9.0.0/16", Via: "10.0.10.7"},
 		"POST /v1/port":                api.PortChange{Op: api.Add, Name: "tap7"},
+		"POST /v1/evpn":                api.EVPNChange{Op: api.Clear, VNI: 10, MAC: "02:00:00:00:00:0a"},
 		"PUT /v1/config":               json.RawMessage(config),
 		"PUT /v1/config/{list}/{name}": json.RawMessage(`{"vni": 20}`),
 	}
+	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/routes?peer=127.0.0.9"} // there is no etcd, and nobody who speaks BGP
 	for _, x := range [][3]string{ // a row that waits
 		{"PUT", "/v1/config/segments/30", `{"vni": 30, "tunnel": "vx"}`},
 		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
@@ -93,7 +95,10 @@ func TestDocumentedRequests(t *testing.T) {
 				}
 			} else {
 				status, all := r.ask(x.Method, target, body)
-				if text = []byte(all); status != 200 {
+				if text = []byte(all); pattern == "POST /v1/evpn" && status == 404 {
+					continue // TestEVPNDuplicate has a MAC to clear
+				}
+				if status != 200 {
 					t.Errorf("%s %s: %d %s", target, body, status, text)
 				}
 			}
@@ -103,7 +108,7 @@ func TestDocumentedRequests(t *testing.T) {
 			}
 			d := json.NewDecoder(bytes.NewReader(text))
 			d.DisallowUnknownFields()
-			if err := d.Decode(answer.Interface()); err != nil || answer.Elem().Kind() == reflect.Slice && answer.Elem().Len() == 0 && x.Path != "/v1/flannel/leases" { // there is no etcd
+			if err := d.Decode(answer.Interface()); err != nil || answer.Elem().Kind() == reflect.Slice && answer.Elem().Len() == 0 && !slices.Contains(empty, target) {
 				t.Errorf("%s %s: %v, %s", target, body, err, text)
 			}
 		}

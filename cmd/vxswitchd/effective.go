@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/flannel"
 	flanneld "github.com/vxswitch/vxswitch/flannel/daemon"
@@ -68,6 +69,15 @@ func effective(cfg *file.Config) []byte {
 			"subnetLeaseRenewMargin", flannel.DefaultRenewMargin.String(), "ipMasq", false, "ipMasqFullyRandomDisable", false)
 		if f["mode"] == flanneld.L3.String() {
 			defaults(f, "vrf", routed.DefaultName)
+		}
+	}
+	if e, ok := tree["evpn"].(map[string]any); ok {
+		dropEmpty(e, "listen", "peers", "segments", "vrfs")
+		defaults(e, "distance", evpn.DefaultDistance, "maxHosts", evpn.DefaultMaxHosts, "maxRoutes", evpn.DefaultMaxRoutes, "mobility", map[string]any{})
+		defaults(e["mobility"].(map[string]any), "moves", evpn.DefaultMoves, "window", evpn.DefaultWindow.String(), "hold", evpn.DefaultMobileHold.String())
+		for _, p := range objects(e, "peers") {
+			defaults(p, "port", evpn.DefaultPort, "holdTime", evpn.DefaultHold.String(), "retry", evpn.DefaultRetry.String(),
+				"maxRoutes", evpn.DefaultPeerRoutes, "maxStale", evpn.DefaultMaxStale.String())
 		}
 	}
 	if c, ok := tree["control"].(map[string]any); ok {

@@ -29,6 +29,9 @@ type keeper[C any, P plane] struct {
 	make func(*C) (P, error)
 	anew func(old, next *C) bool // what the old section leaves is not for the next one; nil: it is
 
+	// configure, if not nil, has a plane that runs change to another section, unless anew says that this needs a new one.
+	configure func(P, *C) error
+
 	mu    sync.Mutex
 	cfg   *C // nil: no section
 	stop  func()
@@ -65,13 +68,39 @@ func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
 	if reflect.DeepEqual(old, next) {
 		return func(bool) {}
 	}
-	k.end(next == nil || old != nil && k.anew != nil && k.anew(old, next))
+	anew := old != nil && next != nil && k.anew != nil && k.anew(old, next)
+	if k.configure != nil && old != nil && next != nil && !anew {
+		return func(ok bool) {
+			if ok {
+				k.reconfigure(next)
+			}
+		}
+	}
+	k.end(next == nil || anew)
 	return func(ok bool) {
 		if !ok {
 			next = old
 		}
 		k.begin(next)
 	}
+}
+
+// reconfigure has the plane that runs change. If none does, or it cannot, one is made.
+func (k *keeper[C, P]) reconfigure(next *C) {
+	k.mu.Lock()
+	k.cfg = next
+	p, none := k.state.plane, *new(P)
+	runs := p != none && k.state.err == nil
+	k.mu.Unlock()
+	if runs {
+		err := k.configure(p, next)
+		if err == nil {
+			return
+		}
+		k.log.Error(k.name+" does not take its new settings while it runs, and begins anew", "err", oneLine(err))
+	}
+	k.end(false)
+	k.begin(next)
 }
 
 // begin starts the plane of a section.
@@ -84,7 +113,7 @@ func (k *keeper[C, P]) begin(cfg *C) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { k.run(ctx, cfg) })
+	running.Go(func() { k.run(ctx) })
 	k.stop = func() { cancel(); running.Wait() }
 }
 
@@ -107,11 +136,11 @@ func (k *keeper[C, P]) leaving() {
 	}
 }
 
-func (k *keeper[C, P]) run(ctx context.Context, cfg *C) {
+func (k *keeper[C, P]) run(ctx context.Context) {
 	said := ""
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		begun := time.Now()
-		p, err := k.make(cfg)
+		p, err := k.make(k.config())
 		if err == nil {
 			k.setState(kept[P]{plane: p, since: begun})
 			err = p.Run(ctx)

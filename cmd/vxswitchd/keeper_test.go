@@ -173,3 +173,53 @@ func TestKeeperChanges(t *testing.T) {
 		k.end(true)
 	})
 }
+
+// A plane that can change does so while it runs, once the node has changed. Another one is made if it does not run, if it cannot, or if the
+// section needs that.
+func TestKeeperConfigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKeeper()
+		var refuse error
+		var given []int
+		k.configure = func(p *fakePlane, c *int) error {
+			given = append(given, *c)
+			return refuse
+		}
+		want := func(planes, section int, configured ...int) {
+			t.Helper()
+			synctest.Wait()
+			if len(k.planes()) != planes || *k.config() != section || !slices.Equal(given, configured) {
+				t.Errorf("%d planes, section %d, %v; want %d, %d, %v", len(k.planes()), *k.config(), given, planes, section, configured)
+			}
+		}
+		k.set(section(1))
+		want(1, 1)
+		done := k.change(section(2))
+		want(1, 1)
+		done(true)
+		want(1, 2, 2)
+		k.change(section(3))(false)
+		want(1, 2, 2)
+		k.set(section(1)) // anew
+		want(2, 1, 2)
+		refuse = errors.New("not while it runs")
+		k.set(section(4))
+		want(3, 4, 2, 4)
+		k.planes()[2].fail <- errors.New("bad")
+		synctest.Wait()
+		k.set(section(5))
+		want(4, 5, 2, 4)
+		k.planes()[3].fail <- errors.New("bad")
+		time.Sleep(firstPause)
+		want(5, 5, 2, 4)
+		if p := k.planes()[4]; p.section != 5 {
+			t.Errorf("it is tried again with section %d", p.section)
+		}
+		k.end(true)
+		for _, p := range k.planes() {
+			if !p.ended.Load() {
+				t.Errorf("that of section %d goes on", p.section)
+			}
+		}
+	})
+}

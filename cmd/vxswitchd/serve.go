@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -49,13 +50,13 @@ func (s *signals) stop() {
 func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner}, Offload: carry, Log: log})
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
 	d := &daemon{file: name, n: n, out: out}
 	d.api = newServer(n, d.reload, d.apply)
-	d.api.flannel = newFlannel(n, log)
+	d.api.flannel, d.api.evpn = newFlannel(n, log), newEVPN(n, log)
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()
@@ -70,7 +71,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 		complain(errs, err)
 	}
 	cfg = d.api.config()
-	m, err := monitored(metrics, n, d.api.flannel)
+	m, err := monitored(metrics, n, d.api.flannel, d.api.evpn)
 	if err != nil {
 		return err
 	}
@@ -141,12 +142,13 @@ func (d *daemon) apply(cfg *file.Config) error {
 		}
 	}
 	was := d.n.Config()
-	started := d.api.flannel.change(cfg.Flannel)
+	started, advertised := d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN)
 	err := saveOwned(&cfg.Config)
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
 	}
 	started(err == nil)
+	advertised(err == nil)
 	if err != nil {
 		if moved {
 			next.close()
@@ -172,6 +174,7 @@ func (d *daemon) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
+	d.api.evpn.end(false)
 	d.api.flannel.end(false)
 	d.socket.close()
 	d.api.close()

@@ -46,6 +46,7 @@ type server struct {
 	apply  func(*file.Config) error
 
 	flannel *flannelKeeper
+	evpn    *evpnKeeper
 
 	http    http.Server
 	end     context.CancelFunc // of every stream
@@ -63,8 +64,9 @@ type server struct {
 }
 
 func newServer(n *node.Node, reload func() error, apply func(*file.Config) error) *server {
+	silent := slog.New(slog.DiscardHandler)
 	s := &server{
-		n: n, reload: reload, apply: apply, flannel: newFlannel(n, slog.New(slog.DiscardHandler)), rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
@@ -105,7 +107,7 @@ func newServer(n *node.Node, reload func() error, apply func(*file.Config) error
 
 // config returns the configuration of the node and the sections that run.
 func (s *server) config() *file.Config {
-	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config()}
+	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config()}
 }
 
 // handlers has what answers each of [api.Requests].
@@ -127,6 +129,13 @@ func (s *server) handlers() map[string]answer {
 
 		"GET /v1/flannel":        s.getFlannel,
 		"GET /v1/flannel/leases": s.getFlannelLeases,
+
+		"GET /v1/evpn":            s.getEVPN,
+		"GET /v1/evpn/peers":      s.getEVPNPeers,
+		"GET /v1/evpn/vni":        s.getEVPNSegments,
+		"GET /v1/evpn/routes":     s.getEVPNRoutes,
+		"GET /v1/evpn/duplicates": s.getEVPNDuplicates,
+		"POST /v1/evpn":           s.postEVPN,
 
 		"GET /v1/config":                  s.getConfig,
 		"PUT /v1/config":                  s.putConfig,

@@ -141,12 +141,18 @@ func (s *system) carries() {
 //	guest eth0 --- veth --- br0 --- tap0 --- node
 func (s *system) guest(n *netns.Net, name, addr string) *netns.Host {
 	s.t.Helper()
+	return s.guestAt(n, name, addr, "tap0", "br0")
+}
+
+// guestAt is guest with names of the TAP and the bridge.
+func (s *system) guestAt(n *netns.Net, name, addr, tap, bridge string) *netns.Host {
+	s.t.Helper()
 	g := n.Host(name)
 	g.Quiet()
 	s.Quiet()
 	_, dev := n.Link(g, addr, s.Host, "")
-	s.IP("tuntap", "add", "tap0", "mode", "tap")
-	s.Bridge("br0", dev, "tap0")
+	s.IP("tuntap", "add", tap, "mode", "tap")
+	s.Bridge(bridge, dev, tap)
 	g.MTU("eth0", 1450)
 	return g
 }

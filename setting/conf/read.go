@@ -87,6 +87,8 @@ func (r *Report) unread(n *node, key string, x encoding.TextUnmarshaler) {
 		r.want(n, key, "an IP address such as 10.0.0.1")
 	case *netip.Prefix:
 		r.want(n, key, "an IP address with a prefix length, such as 10.0.0.1/24")
+	case *netip.AddrPort:
+		r.want(n, key, "an IP address with a port, such as 10.0.0.1:179")
 	case *frame.MAC:
 		r.want(n, key, "a MAC address such as 02:00:00:00:00:01")
 	default:

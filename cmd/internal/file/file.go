@@ -3,8 +3,10 @@
 package file
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting/conf"
@@ -19,6 +21,7 @@ type Config struct {
 	node.Config
 
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
+	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
 }
 
 // Parse reads a file. The error is of type [setting.Errors], each with its position in the text and its key.
@@ -45,6 +48,10 @@ func (c *Config) Check() error {
 
 // sections adds the errors in sections to a report.
 func (c *Config) sections(r *conf.Report) {
+	if e := c.EVPN; e != nil && !r.Told("evpn") {
+		r.Ask("evpn", *e, e.Check)
+		c.named(r, e)
+	}
 	if f := c.Flannel; f != nil && !r.Told("flannel") {
 		r.Ask("flannel", *f, f.Check)
 		if f.Mode == daemon.L3 && !r.Failed("flannel.pods") {
@@ -52,6 +59,22 @@ func (c *Config) sections(r *conf.Report) {
 			if f.Direct != 0 && !r.Failed("flannel.direct") && !slices.ContainsFunc(c.Segments, func(s node.Segment) bool { return s.VNI == f.Direct }) {
 				r.Fail("flannel.direct", f.Direct, "no such segment; it has a gateway in the VRF of the pods, with the public address")
 			}
+		}
+	}
+}
+
+// named adds errors for settings of segments and VRFs that are not there.
+func (c *Config) named(r *conf.Report, e *evpn.Config) {
+	for i, x := range e.Segments {
+		at := fmt.Sprintf("evpn.segments[%d].vni", i)
+		if !r.Failed(at) && !slices.ContainsFunc(c.Segments, func(s node.Segment) bool { return s.VNI == x.VNI }) {
+			r.Fail(at, x.VNI, "no such segment")
+		}
+	}
+	for i, x := range e.VRFs {
+		at := fmt.Sprintf("evpn.vrfs[%d].name", i)
+		if !r.Failed(at) && !slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == x.Name }) {
+			r.Fail(at, x.Name, "no such VRF")
 		}
 	}
 }

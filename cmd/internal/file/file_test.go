@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, flannel, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, evpn, flannel, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
 			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
@@ -55,7 +55,17 @@ func TestErrors(t *testing.T) {
 		`{"flannel": null}`: `1:13: flannel: null: leave the key out instead`,
 		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a", "b"]}}`:                                                                 `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379`,
 		`{"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "vrfs": [{"name": "v"}], "flannel": {"pods": 1}}`: `1:126: flannel.pods: 1: segments[0] has a gateway: leave it out, the section makes that of the pods`,
-		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
+		`{"evpn": {}}`: "1:10: evpn.as: 0: must be 1 to 4294967295\n1:10: evpn.routerID: an IPv4 address is required",
+		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
+"peers": [{"address": "10.0.0.2", "as": 1, "holdTime": "2s"}, {"address": "10.0.0.2", "as": 2, "password": "x"}]}}`: "1:81: evpn.listen[0]: \"10.0.0.1\": must be an IP address with a port, such as 10.0.0.1:179\n" +
+			"1:115: evpn.segments[0].vni: 2: no such segment\n" +
+			"1:141: evpn.segments[1].import[0]: \"x\": must be a route target such as 65000:100 or 192.0.2.1:100\n" +
+			"1:167: evpn.vrfs[0].name: \"v\": no such VRF\n" +
+			"2:56: evpn.peers[0].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s\n" +
+			"2:75: evpn.peers[1].address: 10.0.0.2: peers[0] has this address already\n" +
+			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, holdTime, hops, limitResets, local, maxRoutes, maxStale, passive, passwordFile, port, retry",
+		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"as": 1}]}}`: "1:54: evpn.peers[0].address: the address of the peer is required",
+		`{"flannel": {"pods": 1},}}`:                                        `1:26: invalid character '}' after top-level value`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", text, err, want)

@@ -27,6 +27,7 @@ type form struct {
 // forms has those of types that read their values themselves, other than enums.
 var forms = map[reflect.Type]form{
 	reflect.TypeFor[netip.Addr]():         {"IP", text(`^([0-9A-Fa-f:.]+(%.+)?)?$`)},
+	reflect.TypeFor[netip.AddrPort]():     {"`\"10.0.0.1:179\"`", text(`^([0-9A-Fa-f:.%\[\]]+:[0-9]{1,5})?$`)},
 	reflect.TypeFor[netip.Prefix]():       {"prefix", text(`^([0-9A-Fa-f:.]+/[0-9]{1,3})?$`)},
 	reflect.TypeFor[time.Duration]():      {"duration", text(`^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`)},
 	reflect.TypeFor[frame.MAC]():          {"MAC", text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}$`)},

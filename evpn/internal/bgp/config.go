@@ -9,6 +9,15 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
+// Defaults of a Peer.
+const (
+	DefaultPort      = 179
+	DefaultHold      = 90 * time.Second
+	DefaultRetry     = time.Second
+	DefaultMaxRoutes = 1 << 20
+	DefaultMaxStale  = 5 * time.Minute
+)
+
 // Config is who we are and whom we talk to.
 type Config struct {
 	AS       uint32
@@ -44,7 +53,10 @@ func (c *Config) Check() error {
 	if c.AS == 0 {
 		w.Want("AS", c.AS, "1 to 4294967295")
 	}
-	if !c.RouterID.Is4() || c.RouterID.IsUnspecified() {
+	switch {
+	case !c.RouterID.IsValid():
+		w.Wrong("RouterID", nil, "an IPv4 address is required")
+	case !c.RouterID.Is4() || c.RouterID.IsUnspecified():
 		w.Want("RouterID", c.RouterID, "an IPv4 address")
 	}
 	if len(c.Shutdown) > 255 {
@@ -67,7 +79,10 @@ func (c *Config) Check() error {
 // Check returns the errors in the settings as [setting.Errors].
 func (p *Peer) Check() error {
 	w := setting.Of("bgp: Peer")
-	if a := p.Addr.Unmap(); !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
+	switch a := p.Addr.Unmap(); {
+	case !a.IsValid():
+		w.Wrong("Addr", nil, "the address of the peer is required")
+	case a.IsUnspecified() || a.IsMulticast():
 		w.Want("Addr", p.Addr, "the address of a host")
 	}
 	if p.AS == 0 {
@@ -92,10 +107,10 @@ func (p *Peer) Check() error {
 // full returns the settings with defaults filled in.
 func (p Peer) full() Peer {
 	p.Addr, p.Local = p.Addr.Unmap(), p.Local.Unmap()
-	p.Hold = cmp.Or(p.Hold, 90*time.Second)
-	p.Retry = cmp.Or(p.Retry, time.Second)
-	p.MaxStale = cmp.Or(p.MaxStale, 5*time.Minute)
-	p.Port = cmp.Or(p.Port, 179)
-	p.MaxRoutes = cmp.Or(p.MaxRoutes, 1<<20)
+	p.Hold = cmp.Or(p.Hold, DefaultHold)
+	p.Retry = cmp.Or(p.Retry, DefaultRetry)
+	p.MaxStale = cmp.Or(p.MaxStale, DefaultMaxStale)
+	p.Port = cmp.Or(p.Port, DefaultPort)
+	p.MaxRoutes = cmp.Or(p.MaxRoutes, DefaultMaxRoutes)
 	return p
 }

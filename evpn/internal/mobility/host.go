@@ -7,16 +7,23 @@ import (
 
 // Config says when a MAC moves too often. The zero value is RFC 7432's, section 15.1.
 type Config struct {
-	Moves  int           // so many moves make a duplicate, at most 16; 0 = 5
-	Window time.Duration // within this time; 0 = 180 s
-	Hold   time.Duration // a MAC that is gone keeps its sequence for this time; 0 = 300 s
+	Moves  int           // so many moves make a duplicate, at most 16; 0 = DefaultMoves
+	Window time.Duration // within this time; 0 = DefaultWindow
+	Hold   time.Duration // a MAC that is gone keeps its sequence for this time; 0 = DefaultHold
 }
+
+// Defaults of a Config.
+const (
+	DefaultMoves  = 5
+	DefaultWindow = 180 * time.Second
+	DefaultHold   = 300 * time.Second
+)
 
 // MaxMoves is the limit of Config.Moves.
 const MaxMoves = 16
 
 func (c *Config) full() Config {
-	return Config{cmp.Or(c.Moves, 5), cmp.Or(c.Window, 180*time.Second), cmp.Or(c.Hold, 300*time.Second)}
+	return Config{cmp.Or(c.Moves, DefaultMoves), cmp.Or(c.Window, DefaultWindow), cmp.Or(c.Hold, DefaultHold)}
 }
 
 // A Host is what a VTEP remembers of a MAC. The zero value is one that was never seen. Times are since any moment, the same for all.

@@ -11,14 +11,20 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
+// Defaults of a Config.
+const (
+	DefaultMaxHosts  = 1 << 17
+	DefaultMaxRoutes = 1 << 17
+)
+
 // Config says how a Table works.
 type Config struct {
 	AS         uint32 // of derived route targets
 	RouterID   netip.Addr
 	Mobility   mobility.Config
-	MaxHosts   int                                // MACs of peers in a segment; 0 = 131,072
+	MaxHosts   int                                // MACs of peers in a segment; 0 = DefaultMaxHosts
 	MaxAddrs   int                                // addresses of a MAC; 0 = 64
-	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = 131,072
+	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = DefaultMaxRoutes
 	Distance   uint8                              // of routes
 	Release    time.Duration                      // a MAC that has moved too often may move again after this time; 0 = not until Clear
 	Duplicated func(vni frame.VNI, mac frame.MAC) // a MAC has moved too often; may be nil
@@ -61,9 +67,9 @@ type place interface {
 }
 
 func (c Config) full() Config {
-	c.MaxHosts = cmp.Or(c.MaxHosts, 1<<17)
+	c.MaxHosts = cmp.Or(c.MaxHosts, DefaultMaxHosts)
 	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
-	c.MaxRoutes = cmp.Or(c.MaxRoutes, 1<<17)
+	c.MaxRoutes = cmp.Or(c.MaxRoutes, DefaultMaxRoutes)
 	return c
 }
 

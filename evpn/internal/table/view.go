@@ -12,6 +12,9 @@ import (
 // Left returns how many routes of peers are used nowhere, by reason.
 func (t *Table) Left() map[string]int { return maps.Clone(t.left) }
 
+// Advertised returns how many routes are ours.
+func (t *Table) Advertised() int { return len(t.said) }
+
 // A Network is what is known of a segment.
 type Network struct {
 	Segment

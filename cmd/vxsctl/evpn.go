@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// evpnTables has those of lists of evpn.
+var evpnTables = map[string]table{"peers": evpnPeers, "vni": evpnSegments, "routes": evpnRoutes, "duplicates": evpnDuplicates}
+
+// evpn shows a list of EVPN, or lets a MAC move again.
+func (s *session) evpn(ctx context.Context, w *words) error {
+	if w.op == api.Clear {
+		return s.evpnClear(ctx, w)
+	}
+	var allowed []string
+	if w.op == "routes" {
+		allowed = []string{"type", "vni", "peer"}
+	}
+	q, err := w.keys(allowed...)
+	if err != nil {
+		return err
+	}
+	text, err := s.Do(ctx, http.MethodGet, "/v1/evpn/"+w.op, q, nil)
+	if err != nil {
+		return err
+	}
+	return s.show(text, evpnTables[w.op])
+}
+
+func (s *session) evpnClear(ctx context.Context, w *words) error {
+	word := w.next()
+	mac, err := frame.ParseMAC(word)
+	if err != nil && w.to == nil {
+		return w.required(w.op, word, values["mac"].text)
+	}
+	keys, err := w.keys("vni")
+	if err != nil {
+		return err
+	}
+	vni := vniOf(keys)
+	if vni == nil {
+		return w.wrong("%s: requires vni, %s", w.op, values["vni"].text)
+	}
+	return s.post(ctx, "/v1/evpn", api.EVPNChange{Op: api.Clear, VNI: *vni, MAC: mac.String()})
+}
+
+func evpnTable(text []byte) ([][]string, error) {
+	var e api.EVPN
+	err := json.Unmarshal(text, &e)
+	at := func(t time.Time) string { return t.Local().Format(time.DateTime) }
+	state := e.State + " since " + at(e.Since)
+	if e.Again != nil {
+		state += ", again at " + at(*e.Again)
+	}
+	rows := [][]string{row("WHAT", "VALUE"), row("state", state), row("error", e.Error), row("AS", e.AS), row("router ID", e.RouterID),
+		row("peers", e.Peers), row("sessions", e.Established), row("routes of this node", e.Advertised), row("routes of peers", e.Routes)}
+	for _, reason := range slices.Sorted(maps.Keys(e.LeftOut)) {
+		rows = append(rows, row("left out, "+reason, e.LeftOut[reason]))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(e.Malformed)) {
+		rows = append(rows, row("malformed, "+reason, e.Malformed[reason]))
+	}
+	return append(rows, row("duplicate MACs", e.Duplicates)), err
+}
+
+func evpnPeers(text []byte) ([][]string, error) {
+	return rowsOf(text, "PEER AS STATE SINCE HOLD ROUTES RECEIVED SENT ERROR", func(p api.EVPNPeer) [][]string {
+		since, hold, routes := "-", "-", fmt.Sprint(p.Routes)
+		if p.Since != nil {
+			since = p.Since.Local().Format("2006-01-02T15:04:05")
+		}
+		if p.HoldTime > 0 {
+			hold = fmt.Sprint(time.Duration(p.HoldTime * float64(time.Second)))
+		}
+		if p.Stale {
+			routes += " stale"
+		}
+		return [][]string{row(p.Address, p.AS, p.State, since, hold, routes, p.Received, p.Sent, p.Error)}
+	})
+}
+
+func evpnSegments(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI VTEP RD VRF HOSTS REMOTE VTEPS", func(s api.EVPNSegment) [][]string {
+		return [][]string{row(s.VNI, s.VTEP, s.RD, s.VRF, s.Hosts, s.Remote, s.VTEPs)}
+	})
+}
+
+func evpnRoutes(text []byte) ([][]string, error) {
+	return rowsOf(text, "TYPE VNI ROUTE VTEP PEER TARGETS NOTES", func(r api.EVPNRoute) [][]string {
+		what := strings.TrimSpace(r.MAC + " " + cmp.Or(r.Prefix, r.IP))
+		var notes []string
+		note := func(is bool, format string, args ...any) {
+			if is {
+				notes = append(notes, fmt.Sprintf(format, args...))
+			}
+		}
+		note(r.LeftOut != "", "left out: %s", r.LeftOut)
+		note(r.Stale, "stale")
+		note(r.Gateway != "", "via %s", r.Gateway)
+		note(r.Sequence != 0, "sequence %d", r.Sequence)
+		note(r.Sticky, "sticky")
+		note(r.L3VNI != 0, "L3VNI %d", r.L3VNI)
+		note(r.RouterMAC != "", "router %s", r.RouterMAC)
+		return [][]string{row(r.Type, r.VNI, what, r.VTEP, r.Peer, strings.Join(r.Targets, ","), strings.Join(notes, ", "))}
+	})
+}
+
+func evpnDuplicates(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI MAC STAYS-AT", func(d api.EVPNDuplicate) [][]string {
+		return [][]string{row(d.VNI, d.MAC, cmp.Or(d.VTEP, "this node"))}
+	})
+}

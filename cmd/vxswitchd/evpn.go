@@ -1,0 +1,330 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/evpn"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A speaker is the plane of the section evpn. What it leaves is gone with its sessions.
+type speaker struct{ *evpn.Speaker }
+
+// Leave implements plane.
+func (speaker) Leave() {}
+
+// An evpnKeeper runs the section evpn.
+type evpnKeeper struct {
+	keeper[evpn.Config, speaker]
+}
+
+func newEVPN(n *node.Node, log *slog.Logger) *evpnKeeper {
+	k := new(evpnKeeper)
+	k.name, k.log = "evpn", log
+	k.anew = (*evpn.Config).Restarts
+	k.configure = func(s speaker, c *evpn.Config) error { return s.Configure(c) }
+	k.make = func(c *evpn.Config) (speaker, error) {
+		with := *c
+		with.Log = log.With("section", "evpn")
+		s, err := evpn.New(n, &with)
+		return speaker{s}, err
+	}
+	return k
+}
+
+// States of the section evpn, as vxsctl shows them.
+const (
+	evpnRunning = "running"
+	evpnFailed  = "failed" // another try follows
+)
+
+// errNoEVPN is the answer without the section.
+var errNoEVPN = wrong(http.StatusNotFound, "the configuration has no section evpn")
+
+// read returns what the section does, and its speaker, nil if none runs; ok is false without a section.
+func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
+	cfg := k.config()
+	now, ok := k.status()
+	if cfg == nil || !ok { // it may be removed between the two
+		return e, nil, false
+	}
+	e = api.EVPN{State: evpnRunning, Since: now.since, AS: cfg.AS, RouterID: cfg.RouterID.String(), LeftOut: map[string]int{}, Malformed: map[string]uint64{}}
+	if now.err != nil {
+		e.State, e.Error, e.Again = evpnFailed, oneLine(now.err), &now.again
+		return e, nil, true
+	}
+	return e, now.plane.Speaker, true
+}
+
+// trouble returns a line for /healthz if BGP does not run. A session that is down is none: it is a peer's as much as ours.
+func (k *evpnKeeper) trouble() string {
+	e, _, ok := k.read()
+	if !ok || e.State == evpnRunning {
+		return ""
+	}
+	return fmt.Sprintf("evpn is %s since %s: %s", e.State, e.Since.UTC().Format(time.RFC3339), e.Error)
+}
+
+// summary returns what the section does, with counts.
+func (k *evpnKeeper) summary() (e api.EVPN, st evpn.Status, ok bool) {
+	e, s, ok := k.read()
+	if s == nil {
+		return e, st, ok
+	}
+	st = s.Status()
+	e.Peers, e.Duplicates, e.Advertised = len(st.Peers), len(st.Duplicates), st.Advertised
+	for _, p := range st.Peers {
+		if e.Routes += p.Routes; p.State == "established" {
+			e.Established++
+		}
+	}
+	e.LeftOut, e.Malformed = st.LeftOut, st.Malformed
+	return e, st, ok
+}
+
+func (s *server) getEVPN(w http.ResponseWriter, r *http.Request) error {
+	e, _, ok := s.evpn.summary()
+	if !ok {
+		return errNoEVPN
+	}
+	return reply(w, e)
+}
+
+// evpnStatus returns the status of the speaker, an empty one while none runs.
+func (s *server) evpnStatus() (st evpn.Status, err error) {
+	_, sp, ok := s.evpn.read()
+	switch {
+	case !ok:
+		err = errNoEVPN
+	case sp != nil:
+		st = sp.Status()
+	}
+	return st, err
+}
+
+func (s *server) getEVPNPeers(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.evpnStatus()
+	if err != nil {
+		return err
+	}
+	return list(w, func(yield func(api.EVPNPeer) bool) {
+		for _, p := range st.Peers {
+			x := api.EVPNPeer{Address: p.Addr.String(), AS: p.AS, State: p.State, HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
+				Received: p.In, Sent: p.Out}
+			if p.Err != nil {
+				x.Error = oneLine(p.Err)
+			}
+			if !p.Since.IsZero() {
+				x.Since = &p.Since
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	})
+}
+
+func (s *server) getEVPNSegments(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.evpnStatus()
+	if err != nil {
+		return err
+	}
+	return list(w, func(yield func(api.EVPNSegment) bool) {
+		for _, x := range st.Segments {
+			if !yield(api.EVPNSegment{VNI: x.VNI, VTEP: text(x.VTEP), RD: x.RD, VRF: x.VRF, Hosts: x.Hosts, Remote: x.Remote, VTEPs: x.VTEPs}) {
+				return
+			}
+		}
+	})
+}
+
+func (s *server) getEVPNDuplicates(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.evpnStatus()
+	if err != nil {
+		return err
+	}
+	return list(w, func(yield func(api.EVPNDuplicate) bool) {
+		for _, d := range st.Duplicates {
+			if !yield(api.EVPNDuplicate{VNI: d.VNI, MAC: d.MAC.String(), VTEP: text(d.At)}) {
+				return
+			}
+		}
+	})
+}
+
+// getEVPNRoutes lists routes by type, VNI, and what they are for.
+func (s *server) getEVPNRoutes(w http.ResponseWriter, r *http.Request) error {
+	_, sp, ok := s.evpn.read()
+	if !ok {
+		return errNoEVPN
+	}
+	wanted, err := wantedRoutes(query(r))
+	if err != nil {
+		return err
+	}
+	var all []evpn.Route
+	if sp != nil {
+		for x := range sp.Routes() {
+			if wanted(&x) {
+				all = append(all, x)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b evpn.Route) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.IP.Compare(b.IP),
+			a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()), a.Peer.Compare(b.Peer), cmp.Compare(a.RD, b.RD))
+	})
+	return list(w, shownRoutes(all))
+}
+
+// wantedRoutes returns what a query asks for.
+func wantedRoutes(q api.Query) (func(*evpn.Route) bool, error) {
+	kind, vni, peer := uint64(0), uint64(0), netip.Addr{}
+	var err error
+	if x, ok := q["type"]; ok {
+		if kind, err = strconv.ParseUint(x, 10, 8); err != nil || kind < 1 || kind > 5 {
+			return nil, wrong(http.StatusBadRequest, "type %q: must be 1 to 5", x)
+		}
+	}
+	if x, ok := q["vni"]; ok {
+		if vni, err = strconv.ParseUint(x, 10, 24); err != nil {
+			return nil, wrong(http.StatusBadRequest, "vni %q: must be 0 to %d", x, frame.MaxVNI)
+		}
+	}
+	if x, ok := q["peer"]; ok {
+		if peer, err = netip.ParseAddr(x); err != nil {
+			return nil, wrong(http.StatusBadRequest, "peer %q: must be the address of a peer", x)
+		}
+	}
+	return func(r *evpn.Route) bool {
+		_, of := q["vni"]
+		return (kind == 0 || uint64(r.Type) == kind) && (!peer.IsValid() || r.Peer == peer.Unmap()) && (!of || uint64(r.VNI) == vni || uint64(r.L3VNI) == vni)
+	}, nil
+}
+
+func shownRoutes(all []evpn.Route) iter.Seq[api.EVPNRoute] {
+	return func(yield func(api.EVPNRoute) bool) {
+		for _, r := range all {
+			x := api.EVPNRoute{Peer: text(r.Peer), Type: r.Type, RD: r.RD, VNI: r.VNI, L3VNI: r.L3VNI, IP: text(r.IP), Gateway: text(r.Gateway), VTEP: text(r.VTEP),
+				Sequence: r.Sequence, Sticky: r.Sticky, Targets: r.Targets, Stale: r.Stale, LeftOut: r.LeftOut}
+			if !r.MAC.IsZero() {
+				x.MAC = r.MAC.String()
+			}
+			if !r.RouterMAC.IsZero() {
+				x.RouterMAC = r.RouterMAC.String()
+			}
+			if r.Prefix.IsValid() {
+				x.Prefix = r.Prefix.String()
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// text returns an address, "" for none.
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+// postEVPN lets a MAC move again.
+func (s *server) postEVPN(w http.ResponseWriter, r *http.Request) error {
+	x, err := readChange[api.EVPNChange](w, r)
+	if err != nil {
+		return err
+	}
+	if err := oneOf("op", x.Op, api.Clear); err != nil {
+		return err
+	}
+	mac, err := frame.ParseMAC(x.MAC)
+	if err != nil {
+		return wrong(http.StatusBadRequest, "mac %q: must be a MAC such as 02:00:00:00:00:01", x.MAC)
+	}
+	_, sp, ok := s.evpn.read()
+	if !ok {
+		return errNoEVPN
+	}
+	return s.change(w, r, fmt.Sprintf("%s %v vni %d", x.Op, mac, x.VNI), func() error {
+		if sp == nil || !sp.ClearDuplicate(x.VNI, mac) {
+			return wrong(http.StatusNotFound, "mac %v: has not moved too often in vni %d", mac, x.VNI)
+		}
+		return nil
+	})
+}
+
+// evpnMetrics collects what the section does.
+type evpnMetrics struct{ k *evpnKeeper }
+
+func describeEVPN(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("vxswitch_evpn_"+name, help, labels, nil)
+}
+
+var (
+	descEVPNUp         = describeEVPN("up", "1 if BGP runs; else 0.")
+	descEVPNSession    = describeEVPN("peer_up", "1 if there is a session with a peer; else 0.", "peer")
+	descEVPNPeerRoutes = describeEVPN("peer_routes", "Routes that a peer has advertised.", "peer")
+	descEVPNIn         = describeEVPN("peer_received_messages_total", "Messages of BGP from a peer.", "peer")
+	descEVPNOut        = describeEVPN("peer_sent_messages_total", "Messages of BGP to a peer.", "peer")
+	descEVPNAdvertised = describeEVPN("advertised_routes", "Routes that the node advertises.")
+	descEVPNHosts      = describeEVPN("hosts", "MACs of a segment that the node advertises.", "vni")
+	descEVPNRemote     = describeEVPN("remote_hosts", "MACs of a segment that peers advertise.", "vni")
+	descEVPNLeft       = describeEVPN("left_out_routes", "Routes of peers that are used nowhere.", "reason")
+	descEVPNMalformed  = describeEVPN("malformed_total", "Routes and UPDATEs that were not taken.", "reason")
+	descEVPNDuplicates = describeEVPN("duplicate_macs", "MACs that have moved too often, and stay where they were last.")
+)
+
+// Describe implements prometheus.Collector.
+func (evpnMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descEVPNUp, descEVPNSession, descEVPNPeerRoutes, descEVPNIn, descEVPNOut, descEVPNAdvertised, descEVPNHosts, descEVPNRemote,
+		descEVPNLeft, descEVPNMalformed, descEVPNDuplicates} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
+	e, st, ok := m.k.summary()
+	if !ok {
+		return
+	}
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	is := map[bool]float64{true: 1}
+	send(descEVPNUp, prometheus.GaugeValue, is[e.State == evpnRunning])
+	for _, p := range st.Peers {
+		peer := p.Addr.String()
+		send(descEVPNSession, prometheus.GaugeValue, is[p.State == "established"], peer)
+		send(descEVPNPeerRoutes, prometheus.GaugeValue, float64(p.Routes), peer)
+		send(descEVPNIn, prometheus.CounterValue, float64(p.In), peer)
+		send(descEVPNOut, prometheus.CounterValue, float64(p.Out), peer)
+	}
+	send(descEVPNAdvertised, prometheus.GaugeValue, float64(e.Advertised))
+	for _, s := range st.Segments {
+		send(descEVPNHosts, prometheus.GaugeValue, float64(s.Hosts), s.VNI.String())
+		send(descEVPNRemote, prometheus.GaugeValue, float64(s.Remote), s.VNI.String())
+	}
+	for reason, n := range e.LeftOut {
+		send(descEVPNLeft, prometheus.GaugeValue, float64(n), reason)
+	}
+	for reason, n := range e.Malformed {
+		send(descEVPNMalformed, prometheus.CounterValue, float64(n), reason)
+	}
+	send(descEVPNDuplicates, prometheus.GaugeValue, float64(e.Duplicates))
+}
