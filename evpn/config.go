@@ -25,6 +25,8 @@ const (
 	DefaultDistance   = 20
 	DefaultMaxHosts   = table.DefaultMaxHosts
 	DefaultMaxRoutes  = table.DefaultMaxRoutes
+	DefaultMaxVTEPs   = table.DefaultMaxVTEPs
+	DefaultMaxPaths   = bgp.DefaultAllRoutes
 	DefaultMoves      = mobility.DefaultMoves
 	DefaultWindow     = mobility.DefaultWindow
 	DefaultMobileHold = mobility.DefaultHold
@@ -51,7 +53,9 @@ type Config struct {
 	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
 
 	MaxHosts  int `json:"maxHosts,omitzero"`  // MACs that peers may have in a segment; default 131072
-	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that a VRF may have, with hosts; default 131072
+	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that peers may have in a VRF, with hosts; default 131072
+	MaxPaths  int `json:"maxPaths,omitzero"`  // routes that all peers may have, half of it shared equally by them; default 2097152
+	MaxVTEPs  int `json:"maxVTEPs,omitzero"`  // VTEPs that peers may have in the flood list of a segment; default 4096
 
 	// Owner is that of the rows, "" for [DefaultOwner].
 	Owner string `json:"-"`
@@ -159,6 +163,8 @@ func (c *Config) Check() error {
 	}
 	w.Limit("MaxHosts", c.MaxHosts)
 	w.Limit("MaxRoutes", c.MaxRoutes)
+	w.Limit("MaxVTEPs", c.MaxVTEPs)
+	w.Limit("MaxPaths", c.MaxPaths)
 	return w.Err()
 }
 
@@ -197,7 +203,7 @@ func (c *Config) bgp() (bgp.Config, error) {
 }
 
 func (c *Config) withoutFiles() bgp.Config {
-	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In}
+	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In, MaxRoutes: max(c.MaxPaths, 0)}
 	for _, p := range c.Peers {
 		b.Peers = append(b.Peers, bgp.Peer{
 			Addr: p.Addr, AS: p.AS, Port: p.Port, Local: p.Local, Passive: p.Passive, Hold: p.Hold, Retry: p.Retry, Password: p.Password,
@@ -210,7 +216,7 @@ func (c *Config) withoutFiles() bgp.Config {
 // table returns the settings of the table.
 func (c *Config) table() table.Config {
 	return table.Config{
-		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes,
+		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes, MaxVTEPs: c.MaxVTEPs,
 		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
 	}
 }

@@ -115,7 +115,7 @@ func (s *Speaker) Configure(c *Config) error {
 		}
 	})
 	if e, ok := s.engine.(*bgp.BGP); ok {
-		return e.SetPeers(b.Peers)
+		return e.SetPeers(b.Peers, b.MaxRoutes)
 	}
 	return nil
 }

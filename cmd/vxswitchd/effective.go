@@ -73,7 +73,7 @@ func effective(cfg *file.Config) []byte {
 	}
 	if e, ok := tree["evpn"].(map[string]any); ok {
 		dropEmpty(e, "listen", "peers", "segments", "vrfs")
-		defaults(e, "distance", evpn.DefaultDistance, "maxHosts", evpn.DefaultMaxHosts, "maxRoutes", evpn.DefaultMaxRoutes, "mobility", map[string]any{})
+		defaults(e, "distance", evpn.DefaultDistance, "maxHosts", evpn.DefaultMaxHosts, "maxRoutes", evpn.DefaultMaxRoutes, "maxPaths", evpn.DefaultMaxPaths, "maxVTEPs", evpn.DefaultMaxVTEPs, "mobility", map[string]any{})
 		defaults(e["mobility"].(map[string]any), "moves", evpn.DefaultMoves, "window", evpn.DefaultWindow.String(), "hold", evpn.DefaultMobileHold.String())
 		for _, p := range objects(e, "peers") {
 			defaults(p, "port", evpn.DefaultPort, "holdTime", evpn.DefaultHold.String(), "retry", evpn.DefaultRetry.String(),

@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,11 @@ type BGP struct {
 	ctx       context.Context // of Run, nil before it
 	listeners []*listener
 
-	mu sync.Mutex // around calls of h, and what peers know of their routes
-	h  engine.Handler
+	mu    sync.Mutex // around calls of h, and what peers know of their routes
+	h     engine.Handler
+	limit int // Config.MaxRoutes, or SetPeers'
+	share int // of it that each peer may have in any case
+	taken int // of it: the routes of each peer, or its share if that is more
 }
 
 var _ engine.Engine = (*BGP)(nil)
@@ -46,8 +50,38 @@ func New(c Config) (*BGP, error) {
 		p = p.full()
 		peers[p.Addr] = newPeer(b, p)
 	}
-	b.peers.Store(&peers)
+	b.setPeers(peers, c.MaxRoutes)
 	return b, nil
+}
+
+func (b *BGP) setPeers(peers map[netip.Addr]*peer, limit int) {
+	b.peers.Store(&peers)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = cmp.Or(limit, DefaultAllRoutes)
+	b.share, b.taken = b.limit/2/max(len(peers), 1), 0
+	for _, p := range peers {
+		b.taken += max(len(p.known), b.share)
+	}
+}
+
+// room reports whether a peer may have one more route than n, within the limit of all peers. b.mu is held.
+func (b *BGP) room(n int) bool {
+	if n < b.share {
+		return true
+	}
+	if b.taken >= b.limit {
+		return false
+	}
+	b.taken++
+	return true
+}
+
+// release says that a peer has one route less than n. b.mu is held.
+func (b *BGP) release(n int) {
+	if n > b.share {
+		b.taken--
+	}
 }
 
 // Run keeps the sessions until ctx is done; then it tells the peers, and waits for all it has started. It is called once.
@@ -89,9 +123,9 @@ func (b *BGP) open(wg *sync.WaitGroup) error {
 	return nil
 }
 
-// SetPeers replaces the peers, which are those of a Config that was checked. Sessions with peers that stay as they are go on; others
-// end, and their routes are gone when it returns.
-func (b *BGP) SetPeers(list []Peer) error {
+// SetPeers replaces the peers, and how many routes they may have, which are those of a Config that was checked. Sessions with peers
+// that stay as they are go on; others end, and their routes are gone when it returns.
+func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 	b.setting.Lock()
 	defer b.setting.Unlock()
 	was, now := *b.peers.Load(), make(map[netip.Addr]*peer)
@@ -125,7 +159,7 @@ func (b *BGP) SetPeers(list []Peer) error {
 			p.start(b.ctx)
 		}
 	}
-	b.peers.Store(&now)
+	b.setPeers(now, maxRoutes)
 	return errors.Join(errs...)
 }
 

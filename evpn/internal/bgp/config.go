@@ -15,16 +15,18 @@ const (
 	DefaultHold      = 90 * time.Second
 	DefaultRetry     = time.Second
 	DefaultMaxRoutes = 1 << 20
+	DefaultAllRoutes = 1 << 21 // of a Config
 	DefaultMaxStale  = 5 * time.Minute
 )
 
 // Config is who we are and whom we talk to.
 type Config struct {
-	AS       uint32
-	RouterID netip.Addr       // IPv4; the BGP identifier
-	Listen   []netip.AddrPort // none: we only connect
-	Peers    []Peer
-	Shutdown string // what peers are told when Run ends, up to 255 bytes (RFC 9003)
+	AS        uint32
+	RouterID  netip.Addr       // IPv4; the BGP identifier
+	Listen    []netip.AddrPort // none: we only connect
+	Peers     []Peer
+	MaxRoutes int    // that all peers may have; 0 = DefaultAllRoutes. Half of it is shared equally by them; what is beyond is left out, and counted as "limit-of-all"
+	Shutdown  string // what peers are told when Run ends, up to 255 bytes (RFC 9003)
 
 	// In runs f where sockets are to be opened, such as in a network namespace. Nil opens them where Run is.
 	In func(f func())
@@ -62,6 +64,7 @@ func (c *Config) Check() error {
 	if len(c.Shutdown) > 255 {
 		w.Want("Shutdown", len(c.Shutdown), "at most 255 bytes")
 	}
+	w.Limit("MaxRoutes", c.MaxRoutes)
 	seen := make(map[netip.Addr]int)
 	for i := range c.Peers {
 		p := &c.Peers[i]

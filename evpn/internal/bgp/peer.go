@@ -209,6 +209,7 @@ func (p *peer) keep(d time.Duration, f func()) {
 
 // gone, over and the sink's methods are called with BGP.mu.
 func (p *peer) gone(err error) {
+	p.b.taken -= max(len(p.known)-p.b.share, 0)
 	clear(p.known)
 	p.b.h.Down(p.Addr, err)
 }
@@ -221,6 +222,7 @@ func (p *peer) over() {
 	}
 	for k, e := range p.known {
 		if e != p.epoch {
+			p.b.release(len(p.known))
 			delete(p.known, k)
 		}
 	}
@@ -235,10 +237,16 @@ type intake struct {
 
 func (p *intake) learned(r *route.Route) {
 	h := maphash.Comparable(p.b.seed, r.Key)
-	if _, ok := p.known[h]; !ok && len(p.known) >= p.MaxRoutes {
-		p.full = true
-		p.malformed("limit")
-		return
+	if _, ok := p.known[h]; !ok {
+		switch {
+		case len(p.known) >= p.MaxRoutes:
+			p.full = true
+			p.malformed("limit")
+			return
+		case !p.b.room(len(p.known)):
+			p.malformed("limit-of-all")
+			return
+		}
 	}
 	p.known[h] = p.epoch
 	p.b.h.Learned(p.Addr, r)
@@ -247,6 +255,7 @@ func (p *intake) learned(r *route.Route) {
 func (p *intake) withdrawn(k *route.Key) {
 	h := maphash.Comparable(p.b.seed, *k)
 	if _, ok := p.known[h]; ok {
+		p.b.release(len(p.known))
 		delete(p.known, h)
 		p.b.h.Withdrawn(p.Addr, k)
 	}

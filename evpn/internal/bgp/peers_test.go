@@ -44,7 +44,7 @@ func TestSetPeers(t *testing.T) {
 	a.Advertise(samples()[3])
 	set := func(list ...Peer) {
 		t.Helper()
-		if err := a.SetPeers(list); err != nil {
+		if err := a.SetPeers(list, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestSetPassword(t *testing.T) {
 	for _, password := range []string{"one", "another", ""} {
 		pa, pb := ca.Peers[0], cb.Peers[0]
 		pa.Password, pb.Password = password, password
-		if err := errors.Join(a.SetPeers([]Peer{pa}), b.SetPeers([]Peer{pb})); err != nil {
+		if err := errors.Join(a.SetPeers([]Peer{pa}, 0), b.SetPeers([]Peer{pb}, 0)); err != nil {
 			t.Fatal(err)
 		}
 		until(t, fmt.Sprintf("%q", password), func() bool { return state(a) == "established" && state(b) == "established" })
@@ -117,19 +117,19 @@ func TestSetPeersApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := early.SetPeers(nil); err != nil || len(early.Status()) != 0 {
+	if err := early.SetPeers(nil, 0); err != nil || len(early.Status()) != 0 {
 		t.Error(err, early.Status())
 	}
 	a, _, stop := start(t, ca)
 	b, _, _ := start(t, cb)
 	until(t, "session", func() bool { return state(a) == "established" })
 	stop()
-	if err := a.SetPeers([]Peer{ca.Peers[0]}); err != nil {
+	if err := a.SetPeers([]Peer{ca.Peers[0]}, 0); err != nil {
 		t.Error(err)
 	}
 	other := ca.Peers[0]
 	other.Hold = 9 * time.Second
-	if err := a.SetPeers([]Peer{other}); err != nil {
+	if err := a.SetPeers([]Peer{other}, 0); err != nil {
 		t.Error(err)
 	}
 	time.Sleep(200 * time.Millisecond)

@@ -75,7 +75,7 @@ func (h *Host) Gone(now time.Duration) { h.gone = max(now, 1) }
 
 // Forgotten reports whether nothing of a Host needs to be remembered.
 func (h *Host) Forgotten(now time.Duration, c Config) bool {
-	return !h.duplicate && (!h.claimed || h.gone != 0 && now-h.gone > c.full().Hold)
+	return !h.duplicate && (!h.claimed || h.gone != 0 && (h.sequence == 0 && h.n == 0 || now-h.gone > c.full().Hold))
 }
 
 // Duplicate reports whether the MAC has moved too often: then it is claimed here no more, until Clear.

@@ -27,6 +27,7 @@ type flood struct {
 	s     *segment
 	vtep  route.Addr
 	paths []*path
+	slot  slot // in segment.flooded
 	told  []route.Key
 }
 
@@ -44,13 +45,37 @@ func (t *Table) useFlood(s *segment, p *path) (left string) {
 		return leftNextHop
 	}
 	f := s.floods[p.Tunnel]
+	switch {
+	case f == nil || len(f.paths) == 0:
+		victim, evict, ok := s.flooded.room(p.VTEP, t.cfg.MaxVTEPs)
+		if s.fullFloods = s.fullFloods || evict || !ok; !ok {
+			return leftFloodLimit
+		}
+		if evict {
+			victim.evict(t)
+		}
+	case len(f.paths) >= maxPaths:
+		return leftFloodLimit
+	}
 	if f == nil {
 		f = &flood{s: s, vtep: p.Tunnel}
 		s.floods[p.Tunnel] = f
 	}
 	f.paths = append(f.paths, p)
+	s.flooded.settle(&f.slot, f.paths, f)
 	t.touch(f)
 	return ""
+}
+
+// evict makes room for another VTEP.
+func (f *flood) evict(t *Table) {
+	was := f.paths
+	f.paths = nil
+	f.s.flooded.remove(&f.slot)
+	for _, p := range was {
+		t.leaveOut(p, leftFloodLimit)
+	}
+	t.touch(f)
 }
 
 func (f *flood) rows() []control.Row {

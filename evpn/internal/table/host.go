@@ -16,6 +16,7 @@ type host struct {
 	s      *segment
 	mac    frame.MAC
 	claims []*path // of peers
+	slot   slot    // in segment.remote
 
 	here     bool // the switch has it on a port
 	static   bool // and the configuration says so
@@ -46,18 +47,19 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 	}
 	h := s.hosts[p.MAC]
 	if h == nil || len(h.claims) == 0 {
-		if s.remote >= t.cfg.MaxHosts {
-			s.full = true
+		victim, evict, ok := s.remote.room(p.VTEP, t.cfg.MaxHosts)
+		if s.fullHosts = s.fullHosts || evict || !ok; !ok {
 			return leftSegmentLimit
 		}
-		s.remote++
+		if evict {
+			victim.evict(t, now)
+		}
 	} else if len(h.claims) >= t.cfg.MaxAddrs*4 {
 		return leftAddressLimit
 	}
-	if h == nil {
-		h = s.host(p.MAC)
-	}
+	h = s.host(p.MAC)
 	h.claims = append(h.claims, p)
+	s.remote.settle(&h.slot, h.claims, h)
 	h.contest(t, now)
 	t.touch(h)
 	return ""
@@ -105,14 +107,35 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 	if h.claims = remove(h.claims, p); len(h.claims) == n {
 		return
 	}
+	h.s.remote.settle(&h.slot, h.claims, h)
 	if len(h.claims) == 0 {
 		h.claims = nil
-		if h.s.remote--; h.s.full && h.s.remote < t.cfg.MaxHosts-t.cfg.MaxHosts/16 {
-			h.s.full, t.anew = false, true // there is room for those left out
-		}
+		t.room(h.s)
 		h.unclaimed(t, now)
 	}
 	h.contest(t, now)
+	t.touch(h)
+}
+
+// room has all imported anew if there is room for what was left out of a segment.
+func (t *Table) room(s *segment) {
+	if s.fullHosts && s.remote.free(t.cfg.MaxHosts) {
+		s.fullHosts, t.anew = false, true
+	}
+	if s.fullFloods && s.flooded.free(t.cfg.MaxVTEPs) {
+		s.fullFloods, t.anew = false, true
+	}
+}
+
+// evict makes room for a host at another VTEP.
+func (h *host) evict(t *Table, now time.Duration) {
+	was := h.claims
+	h.claims = nil
+	h.s.remote.remove(&h.slot)
+	for _, p := range was {
+		t.leaveOut(p, leftSegmentLimit)
+	}
+	h.unclaimed(t, now)
 	t.touch(h)
 }
 
@@ -367,6 +390,12 @@ func (h *host) settled(t *Table, now time.Duration) {
 	case h.moves == nil || h.moves.Forgotten(now, t.cfg.Mobility):
 		h.drop(t)
 	default:
+		if len(t.resting) >= t.cfg.MaxHosts {
+			for x := range t.resting { // any of them
+				x.drop(t)
+				break
+			}
+		}
 		t.resting[h] = struct{}{}
 	}
 }

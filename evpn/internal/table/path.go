@@ -36,6 +36,7 @@ const (
 	leftPrefix        = "prefix"        // never routed: loopback, multicast, link-local
 	leftNotAccepted   = "not-accepted"  // outside of what the VRF accepts
 	leftSegmentLimit  = "segment-limit" // the segment has as many MACs of peers as it may
+	leftFloodLimit    = "flood-limit"   // the flood list of the segment has as many VTEPs as it may
 	leftAddressLimit  = "address-limit" // the MAC has as many addresses as it may
 	leftVRFLimit      = "vrf-limit"     // the VRF has as many prefixes of peers as it may
 	leftMultihoming   = "multihoming"   // of an Ethernet segment (types 1 and 4), which is not supported yet
@@ -101,23 +102,23 @@ func (t *Table) Down(now time.Duration, peer netip.Addr) {
 func (t *Table) again(now time.Duration) {
 	claimed := map[*host]bool{}
 	for _, s := range t.segments {
-		s.full, s.remote = false, 0
+		s.fullHosts, s.fullFloods, s.remote, s.flooded = false, false, shared[*host]{}, shared[*flood]{}
 		for _, f := range s.floods {
-			f.paths = nil
+			f.paths, f.slot = nil, slot{}
 			t.touch(f)
 		}
 		for _, h := range s.hosts {
 			if len(h.claims) > 0 {
-				h.claims = nil
+				h.claims, h.slot = nil, slot{}
 				claimed[h] = true
 				t.touch(h)
 			}
 		}
 	}
 	for _, v := range t.vrfs {
-		v.full = false
+		v.full, v.far = false, shared[*prefix]{}
 		for _, x := range v.prefixes {
-			x.paths = nil
+			x.paths, x.slot = nil, slot{}
 			t.touch(x)
 		}
 	}
@@ -186,10 +187,33 @@ func (t *Table) unuse(now time.Duration, p *path) {
 		if x := v.prefixes[p.prefix()]; x != nil {
 			if i := slices.Index(x.paths, p); i >= 0 {
 				x.paths = slices.Delete(x.paths, i, i+1)
+				v.far.settle(&x.slot, x.paths, x)
 				t.touch(x)
 			}
 		}
 	})
+}
+
+// leaveOut notes that a path has had to make room, unless it is used elsewhere.
+func (t *Table) leaveOut(p *path, why string) {
+	used := false
+	t.importers(p.Communities, func(s *segment) {
+		switch p.Kind {
+		case route.MACIP:
+			h := s.hosts[p.MAC]
+			used = used || h != nil && slices.Contains(h.claims, p)
+		case route.Multicast:
+			f := s.floods[p.Tunnel]
+			used = used || f != nil && slices.Contains(f.paths, p)
+		}
+	}, func(v *vrf) {
+		x := v.prefixes[p.prefix()]
+		used = used || x != nil && slices.Contains(x.paths, p)
+	})
+	if !used {
+		p.left = why
+		t.left[why]++
+	}
 }
 
 // leave takes a path away from a segment.
@@ -198,6 +222,8 @@ func (t *Table) leave(now time.Duration, s *segment, p *path) {
 	case route.Multicast:
 		if f := s.floods[p.Tunnel]; f != nil {
 			f.paths = remove(f.paths, p)
+			s.flooded.settle(&f.slot, f.paths, f)
+			t.room(s)
 			t.touch(f)
 		}
 	case route.MACIP:

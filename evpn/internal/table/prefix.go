@@ -15,6 +15,7 @@ type prefix struct {
 	v      *vrf
 	prefix netip.Prefix
 	paths  []*path
+	slot   slot // in vrf.far
 	local  local
 	here   int // hosts here that have the address
 	told   []route.Key
@@ -30,19 +31,32 @@ func (t *Table) usePrefix(v *vrf, p *path) (left string) {
 	}
 	x := v.prefixes[p.prefix()]
 	if x == nil || len(x.paths) == 0 {
-		if len(v.prefixes) >= t.cfg.MaxRoutes {
-			v.full = true
+		victim, evict, ok := v.far.room(p.VTEP, t.cfg.MaxRoutes)
+		if v.full = v.full || evict || !ok; !ok {
 			return leftVRFLimit
+		}
+		if evict {
+			victim.evict(t)
 		}
 	} else if len(x.paths) >= maxPaths {
 		return leftVRFLimit
 	}
-	if x == nil {
-		x = v.at(p.prefix())
-	}
+	x = v.at(p.prefix())
 	x.paths = append(x.paths, p)
+	v.far.settle(&x.slot, x.paths, x)
 	t.touch(x)
 	return ""
+}
+
+// evict makes room for a prefix at another VTEP.
+func (x *prefix) evict(t *Table) {
+	was := x.paths
+	x.paths = nil
+	x.v.far.remove(&x.slot)
+	for _, p := range was {
+		t.leaveOut(p, leftVRFLimit)
+	}
+	t.touch(x)
 }
 
 const maxPaths = 256 // of a prefix
@@ -177,7 +191,7 @@ func (x *prefix) settled(t *Table, _ time.Duration) {
 		return
 	}
 	delete(v.prefixes, x.prefix)
-	if v.full && len(v.prefixes) < t.cfg.MaxRoutes-t.cfg.MaxRoutes/16 {
+	if v.full && v.far.free(t.cfg.MaxRoutes) {
 		v.full, t.anew = false, true // there is room for those left out
 	}
 }

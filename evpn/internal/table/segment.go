@@ -48,11 +48,13 @@ type VRF struct {
 type segment struct {
 	Segment
 	hosts   map[frame.MAC]*host
-	remote  int // hosts that peers claim
-	full    bool
+	remote  shared[*host] // hosts that peers claim
 	floods  map[route.Addr]*flood
-	own     *ownFlood
-	gateway *gateway
+	flooded shared[*flood] // VTEPs in the flood list
+
+	fullHosts, fullFloods bool // some are left out
+	own                   *ownFlood
+	gateway               *gateway
 }
 
 type vrf struct {
@@ -60,7 +62,8 @@ type vrf struct {
 	t        *Table
 	prefixes map[netip.Prefix]*prefix
 	own      map[netip.Addr]bool // addresses of our gateways
-	full     bool
+	far      shared[*prefix]     // prefixes of peers
+	full     bool                // some are left out
 }
 
 // SetSegment adds a segment, or changes it. What is here of it stays.

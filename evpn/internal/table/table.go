@@ -15,6 +15,7 @@ import (
 const (
 	DefaultMaxHosts  = 1 << 17
 	DefaultMaxRoutes = 1 << 17
+	DefaultMaxVTEPs  = 1 << 12
 )
 
 // Config says how a Table works.
@@ -25,6 +26,7 @@ type Config struct {
 	MaxHosts   int                                // MACs of peers in a segment; 0 = DefaultMaxHosts
 	MaxAddrs   int                                // addresses of a MAC; 0 = 64
 	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = DefaultMaxRoutes
+	MaxVTEPs   int                                // VTEPs in the flood list of a segment; 0 = DefaultMaxVTEPs
 	Distance   uint8                              // of routes
 	Release    time.Duration                      // a MAC that has moved too often may move again after this time; 0 = not until Clear
 	Duplicated func(vni frame.VNI, mac frame.MAC) // a MAC has moved too often; may be nil
@@ -70,6 +72,7 @@ func (c Config) full() Config {
 	c.MaxHosts = cmp.Or(c.MaxHosts, DefaultMaxHosts)
 	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
 	c.MaxRoutes = cmp.Or(c.MaxRoutes, DefaultMaxRoutes)
+	c.MaxVTEPs = cmp.Or(c.MaxVTEPs, DefaultMaxVTEPs)
 	return c
 }
 
@@ -77,13 +80,14 @@ func (c Config) full() Config {
 func (t *Table) Configure(c Config) {
 	c = c.full()
 	was := t.cfg
-	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.Mobility, t.cfg.Release = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.Mobility, c.Release
+	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.MaxVTEPs = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.MaxVTEPs
+	t.cfg.Mobility, t.cfg.Release = c.Mobility, c.Release
 	if t.cfg.Distance = c.Distance; was.Distance != c.Distance {
 		for _, v := range t.vrfs {
 			t.touchVRF(v)
 		}
 	}
-	if was.MaxHosts != c.MaxHosts || was.MaxRoutes != c.MaxRoutes {
+	if was.MaxHosts != c.MaxHosts || was.MaxRoutes != c.MaxRoutes || was.MaxVTEPs != c.MaxVTEPs {
 		t.anew = true
 	}
 }
