@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -52,7 +51,7 @@ func TestBench(t *testing.T) {
 	if *results != "" {
 		s = full
 	}
-	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "flannel "+flanneldlab.Version)}
+	r := &tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "flannel "+flanneldlab.Version)}
 	for _, c := range contenders() {
 		r.Contenders = append(r.Contenders, c.name)
 	}
@@ -66,8 +65,8 @@ func TestBench(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	r.finish()
-	t.Logf("\n%s", r.print())
+	r.Finish()
+	t.Logf("\n%s", r.Print())
 	for _, m := range r.Measures {
 		for _, who := range r.Contenders {
 			if c := m.Cells[who]; c == nil && !strings.HasPrefix(m.Name, "large") || c != nil && c.Value <= 0 {
@@ -76,21 +75,17 @@ func TestBench(t *testing.T) {
 		}
 	}
 	if *results == "" {
-		r.plot()
+		r.Plot()
 		return
 	}
-	files := tool.Files{JSON: filepath.Join(*results, "flannel.json"), SVG: filepath.Join(*results, "flannel.svg")}
-	if err := files.Save(r, r.plot); err != nil {
-		t.Error(err)
-	}
-	if err := os.WriteFile(filepath.Join(*results, "flannel.txt"), []byte(r.print()), 0o644); err != nil {
+	if err := r.Save(*results, "flannel"); err != nil {
 		t.Error(err)
 	}
 }
 
 // bench is a run.
 type bench struct {
-	*report
+	*tool.Report
 	sizes
 }
 
@@ -117,15 +112,15 @@ func (b *bench) start(t *testing.T, n int) {
 		m := l.start(c)
 		m.started(n)
 		took := time.Since(m.begun)
-		b.add(name, "s", "ratio at most 0.10", median, c.name, took.Seconds())
+		b.Add(name, "s", "ratio at most 0.10", tool.Median, c.name, took.Seconds())
 		t.Logf("round %d, %s: %v", round+1, c.name, took.Round(time.Millisecond))
 		if n == b.leases[len(b.leases)-1] {
 			time.Sleep(rest)
 			rss := kilobytes(t, filepath.Join("/proc", strconv.Itoa(m.PID()), "status"), "VmRSS")
 			rows := max(0, kilobytes(t, "/proc/meminfo", "Slab")-slab)
 			of := ", " + thousands(n) + " leases"
-			b.add("resident"+of, "MiB", "", median, c.name, rss/1024)
-			b.add("resident and the kernel's rows"+of, "MiB", "ratio at most 1.00", median, c.name, (rss+rows)/1024)
+			b.Add("resident"+of, "MiB", "", tool.Median, c.name, rss/1024)
+			b.Add("resident and the kernel's rows"+of, "MiB", "ratio at most 1.00", tool.Median, c.name, (rss+rows)/1024)
 		}
 		m.stop()
 	})
@@ -169,10 +164,10 @@ func (b *bench) packet(t *testing.T) {
 				l.remove(firstNews)
 				quiet(in)
 			}
-			for _, at := range []float64{median, 0.9} {
-				b.add(fmt.Sprintf("put of a lease to the first packet, p%.0f", at*100), "ms", "ratio at most 0.70", at, c.name, took...)
+			for _, at := range []float64{tool.Median, 0.9} {
+				b.Add(fmt.Sprintf("put of a lease to the first packet, p%.0f", at*100), "ms", "ratio at most 0.70", at, c.name, took...)
 			}
-			t.Logf("round %d: median %.2f ms", round+1, quantile(took, median))
+			t.Logf("round %d: median %.2f ms", round+1, tool.Quantile(took, tool.Median))
 		})
 	})
 }
@@ -231,8 +226,8 @@ func (b *bench) flow(t *testing.T) {
 			if round%2 == 0 {
 				busy()
 			}
-			b.add("TCP flow alone", "Gbit/s", "", median, c.name, alone)
-			b.add("share of it beside 100 leases a second", "of 1", "at least 0.95", median, c.name, beside/alone)
+			b.Add("TCP flow alone", "Gbit/s", "", tool.Median, c.name, alone)
+			b.Add("share of it beside 100 leases a second", "of 1", "at least 0.95", tool.Median, c.name, beside/alone)
 			t.Logf("round %d: %.2f of %.2f Gbit/s, %d leases", round+1, beside, alone, leases)
 		})
 	})
@@ -263,9 +258,9 @@ func (b *bench) large(t *testing.T) {
 			t.Fatal(err)
 		}
 		took, rows := time.Since(begun), m.node.Plane().Stats().Rows
-		b.add(name+"in the tables", "s", "", median, "l3", took.Seconds())
-		b.add(name+"heap of the node", "MiB", "", median, "l3", (heap()-before)/(1<<20))
-		b.add(name+"rows", "in all", "", median, "l3", float64(rows))
+		b.Add(name+"in the tables", "s", "", tool.Median, "l3", took.Seconds())
+		b.Add(name+"heap of the node", "MiB", "", tool.Median, "l3", (heap()-before)/(1<<20))
+		b.Add(name+"rows", "in all", "", tool.Median, "l3", float64(rows))
 		t.Logf("%d rows in %v", rows, took.Round(time.Millisecond))
 		if rows < b.sizes.large {
 			t.Errorf("%d rows of %d leases", rows, b.sizes.large)

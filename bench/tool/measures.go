@@ -1,37 +1,37 @@
-package bench
+package tool
 
 import (
 	"fmt"
 	"html"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
-// A report is the results of a run.
-type report struct {
+// A Report is the results of a run of several contenders.
+type Report struct {
 	Time       time.Time  `json:"time"`
 	Machine    string     `json:"machine"`
 	Contenders []string   `json:"contenders"` // ratios are to the first
-	Measures   []*measure `json:"measures"`
+	Measures   []*Measure `json:"measures"`
 }
 
-// A measure is one thing that was measured for some of the contenders.
-type measure struct {
+// A Measure is one thing that was measured for some of the contenders.
+type Measure struct {
 	Name  string           `json:"measure"`
 	Unit  string           `json:"unit"`
 	Want  string           `json:"wanted"` // in words
 	At    float64          `json:"quantile"`
-	Cells map[string]*cell `json:"contenders"`
+	Cells map[string]*Cell `json:"contenders"`
 }
 
-// A cell is the samples of a contender, those of a round together. Value is the quantile of all samples, and Low and High are
+// A Cell is the samples of a contender, those of a round together. Value is the quantile of all samples, and Low and High are
 // the least and the greatest of the rounds.
-type cell struct {
+type Cell struct {
 	Rounds [][]float64 `json:"rounds"`
 	Value  float64     `json:"value"`
 	Low    float64     `json:"low"`
@@ -39,30 +39,31 @@ type cell struct {
 	Ratio  float64     `json:"ratio"` // to the first contender; 0 = none
 }
 
-const median = 0.5
+// Median is the quantile of a Measure that most want.
+const Median = 0.5
 
-// add takes the samples of a round.
-func (r *report) add(name, unit, want string, at float64, who string, samples ...float64) {
-	i := slices.IndexFunc(r.Measures, func(m *measure) bool { return m.Name == name })
+// Add takes the samples of a round.
+func (r *Report) Add(name, unit, want string, at float64, who string, samples ...float64) {
+	i := slices.IndexFunc(r.Measures, func(m *Measure) bool { return m.Name == name })
 	if i < 0 {
 		i = len(r.Measures)
-		r.Measures = append(r.Measures, &measure{Name: name, Unit: unit, Want: want, At: at, Cells: map[string]*cell{}})
+		r.Measures = append(r.Measures, &Measure{Name: name, Unit: unit, Want: want, At: at, Cells: map[string]*Cell{}})
 	}
 	m := r.Measures[i]
 	if m.Cells[who] == nil {
-		m.Cells[who] = &cell{}
+		m.Cells[who] = &Cell{}
 	}
 	m.Cells[who].Rounds = append(m.Cells[who].Rounds, samples)
 }
 
-// finish computes all but the samples.
-func (r *report) finish() {
+// Finish computes all but the samples.
+func (r *Report) Finish() {
 	for _, m := range r.Measures {
 		for _, c := range m.Cells {
-			c.Value = quantile(slices.Concat(c.Rounds...), m.At)
+			c.Value = Quantile(slices.Concat(c.Rounds...), m.At)
 			c.Low, c.High = math.Inf(1), math.Inf(-1)
 			for _, round := range c.Rounds {
-				v := quantile(round, m.At)
+				v := Quantile(round, m.At)
 				c.Low, c.High = min(c.Low, v), max(c.High, v)
 			}
 		}
@@ -75,18 +76,18 @@ func (r *report) finish() {
 	}
 }
 
-// quantile returns the sample that a share of them does not exceed; the median of an even number is between two.
-func quantile(samples []float64, share float64) float64 {
-	if share == median {
-		_, m, _ := tool.Spread(samples)
+// Quantile returns the sample that a share of them does not exceed; the median of an even number is between two.
+func Quantile(samples []float64, share float64) float64 {
+	if share == Median {
+		_, m, _ := Spread(samples)
 		return m
 	}
 	s := slices.Sorted(slices.Values(samples))
 	return s[max(0, int(math.Ceil(share*float64(len(s))))-1)]
 }
 
-// print returns the table.
-func (r *report) print() string {
+// Print returns the table.
+func (r *Report) Print() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\nvalue [smallest-largest of the rounds] ratio to %s\n\n", r.Machine, r.Time.Format("2006-01-02 15:04 MST"), r.Contenders[0])
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
@@ -102,23 +103,32 @@ func (r *report) print() string {
 	return b.String()
 }
 
-// String is a cell of the table.
-func (c *cell) String() string {
+// Save writes the results to files in a folder: NAME.txt, NAME.json and NAME.svg.
+func (r *Report) Save(folder, name string) error {
+	base := filepath.Join(folder, name)
+	if err := (Files{JSON: base + ".json", SVG: base + ".svg"}).Save(r, r.Plot); err != nil {
+		return err
+	}
+	return os.WriteFile(base+".txt", []byte(r.Print()), 0o644)
+}
+
+// String is a Cell of the table.
+func (c *Cell) String() string {
 	if c == nil {
 		return "-"
 	}
-	s := tool.Number(c.Value)
+	s := Number(c.Value)
 	if len(c.Rounds) > 1 {
-		s += fmt.Sprintf(" [%s-%s]", tool.Number(c.Low), tool.Number(c.High))
+		s += fmt.Sprintf(" [%s-%s]", Number(c.Low), Number(c.High))
 	}
 	if c.Ratio > 0 {
-		s += " " + tool.Number(c.Ratio)
+		s += " " + Number(c.Ratio)
 	}
 	return s
 }
 
-// plot draws the values as SVG: bars from zero, the longest of each measure equally long.
-func (r *report) plot() string {
+// Plot draws the values as SVG: bars from zero, the longest of each Measure equally long.
+func (r *Report) Plot() string {
 	const label, width, height, gap, top = 90, 380, 20, 14, 34
 	var b strings.Builder
 	y := top
@@ -149,5 +159,5 @@ func (r *report) plot() string {
 		}
 		y += gap
 	}
-	return tool.SVG(label+width+220, y, 12, []string{r.Machine}, b.String())
+	return SVG(label+width+220, y, 12, []string{r.Machine}, b.String())
 }

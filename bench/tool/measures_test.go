@@ -1,11 +1,9 @@
-package bench
+package tool
 
 import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 func TestQuantile(t *testing.T) {
@@ -14,26 +12,26 @@ func TestQuantile(t *testing.T) {
 		samples []float64
 		want    float64
 	}{
-		{median, []float64{3, 1, 2}, 2},
-		{median, []float64{4, 1, 2, 3}, 2.5},
+		{Median, []float64{3, 1, 2}, 2},
+		{Median, []float64{4, 1, 2, 3}, 2.5},
 		{0.9, []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 9},
 		{0.9, []float64{2, 1}, 2},
 		{0.9, []float64{7}, 7},
 	} {
-		if got := quantile(c.samples, c.share); got != c.want {
+		if got := Quantile(c.samples, c.share); got != c.want {
 			t.Errorf("%v of %v: %v, want %v", c.share, c.samples, got, c.want)
 		}
 	}
 }
 
 func TestReport(t *testing.T) {
-	r := &report{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Machine: "a machine", Contenders: []string{"theirs", "ours", "more"}}
+	r := &Report{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Machine: "a machine", Contenders: []string{"theirs", "ours", "more"}}
 	for _, x := range [][]float64{{4, 6}, {8, 10}} { // medians 5 and 9, of all 7
-		r.add("first", "ms", "at most 0.50", median, "theirs", x...)
-		r.add("first", "ms", "", median, "ours", x[0]/2, x[1]/2)
+		r.Add("first", "ms", "at most 0.50", Median, "theirs", x...)
+		r.Add("first", "ms", "", Median, "ours", x[0]/2, x[1]/2)
 	}
-	r.add("second", "MB", "", 0.9, "more", 120)
-	r.finish()
+	r.Add("second", "MB", "", 0.9, "more", 120)
+	r.Finish()
 	want := `a machine
 2026-01-02 03:04 UTC
 value [smallest-largest of the rounds] ratio to theirs
@@ -42,10 +40,10 @@ value [smallest-largest of the rounds] ratio to theirs
 first, ms    7.00 [5.00-9.00]   3.50 [2.50-4.50] 0.50   -      at most 0.50
 second, MB   -                  -                       120    
 `
-	if got := r.print(); got != want {
+	if got := r.Print(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	count, text, err := tool.Elements(r.plot())
+	count, text, err := Elements(r.Plot())
 	if err != nil || count["rect"] != 1+3 {
 		t.Errorf("%v, %d rectangles", err, count["rect"])
 	}
