@@ -39,7 +39,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak flannel-bench release
+.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak evpn-bench flannel-bench release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -182,6 +182,8 @@ soak:
 
 # Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
 # that does nothing else; flanneld is built before, if it is not in the cache.
+evpn-bench:
+	$(GO) test -C evpn ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 flannel-bench:
 	$(GO) test -C flannel ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
 

@@ -10,8 +10,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// A Daemon is a program of FRR, such as "zebra", and its configuration.
-type Daemon struct{ Name, Config string }
+// A Daemon is a program of FRR, such as "zebra", its configuration, and more arguments.
+type Daemon struct {
+	Name, Config string
+	Args         []string
+}
 
 // FRR is what runs in a host until the test ends.
 type FRR struct {
@@ -59,9 +62,13 @@ func (f *FRR) Start(t testing.TB, d Daemon) {
 	if d.Name == "bfdd" {
 		args = append(args, "--bfdctl", file("bfdd.sock"))
 	}
+	args = append(args, d.Args...)
 	f.runs[d.Name] = f.Host.Start(program, args...)
 	f.Host.Until(d.Name+" runs", func() bool { _, err := os.Stat(file(d.Name + ".vty")); return err == nil })
 }
+
+// PID returns the process ID of a daemon.
+func (f *FRR) PID(name string) int { return f.runs[name].PID() }
 
 // Kill kills a daemon, which has no time to say anything.
 func (f *FRR) Kill(name string) {

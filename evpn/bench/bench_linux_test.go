@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+var results = flag.String("evpn.results", "", "folder to write evpn.txt, evpn.json and evpn.svg to; without it the numbers are small")
+
+// soon is how long anything is waited for.
+const soon = 3 * time.Minute
+
+// TestMain is a node if the environment says so.
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(program); socket != "" {
+		if err := serve(socket); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A contender is a leaf that hears the feeder.
+type contender interface {
+	hosts(at netip.Addr, n int) time.Time        // when n MACs are at a VTEP, and have their neighbours, and there are no others
+	prefixes(n int) time.Time                    // when there are n prefixes
+	host(mac frame.MAC, at netip.Addr) time.Time // when a MAC is at a VTEP
+	pids() []int
+	stop()
+}
+
+var contenders = []struct {
+	name  string
+	start func(*testing.T, *netns.Host) contender
+}{{"FRR", startFRR}, {"vxswitch", startOurs}}
+
+// sizes say how much is measured.
+type sizes struct{ routes, rounds, moves int }
+
+var (
+	full  = sizes{routes: 100_000, rounds: 3, moves: 200}
+	small = sizes{routes: 500, rounds: 1, moves: 5}
+)
+
+// TestBench measures everything. It does not compare the figures with what is wanted, but each contender must have all of them.
+func TestBench(t *testing.T) {
+	netns.RequireRoot(t)
+	s := small
+	if *results != "" {
+		s = full
+	}
+	r := &tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "FRR")}
+	for _, c := range contenders {
+		r.Contenders = append(r.Contenders, c.name)
+	}
+	b := &bench{r, s}
+	for round := range s.rounds {
+		for i := range contenders {
+			c := contenders[(i+round)%len(contenders)]
+			t.Run(fmt.Sprintf("%d-%s", round+1, c.name), func(t *testing.T) {
+				b.run(t, c.name, c.start)
+				b.types5(t, c.name, c.start)
+			})
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	r.Finish()
+	t.Logf("\n%s", r.Print())
+	for _, m := range r.Measures {
+		for _, who := range r.Contenders {
+			if c := m.Cells[who]; c == nil || c.Value <= 0 && !strings.Contains(m.Name, "CPU") {
+				t.Errorf("%s: %s has %v", m.Name, who, c)
+			}
+		}
+	}
+	if *results == "" {
+		r.Plot()
+	} else if err := r.Save(*results, "evpn"); err != nil {
+		t.Error(err)
+	}
+}
+
+type bench struct {
+	*tool.Report
+	sizes
+}
+
+// lab returns the feeder and the leaf's host.
+func newLab(t *testing.T) (*feeder, *netns.Host) {
+	n := netns.New(t)
+	far, leaf := n.Host("feeder"), n.Router("leaf")
+	n.Link(far, feederAddr.String()+"/24", leaf, leafAddr.String()+"/24")
+	leaf.Ready()
+	return newFeeder(t, far), leaf
+}
+
+func (b *bench) seconds(who, what string, from, to time.Time) {
+	b.Add(what, "s", "ratio at most 1.00", tool.Median, who, to.Sub(from).Seconds())
+}
+
+// run measures MACs with addresses.
+func (b *bench) run(t *testing.T, who string, start func(*testing.T, *netns.Host) contender) {
+	f, leaf := newLab(t)
+	defer f.stop()
+	for i := range b.routes {
+		f.Advertise(host(i, vteps[0], 0))
+	}
+	c := start(t, leaf)
+	defer c.stop()
+	up := <-f.up
+	name := strconv.Itoa(b.routes) + " MACs with addresses: "
+	b.seconds(who, name+"import", up, c.hosts(vteps[0], b.routes))
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	time.Sleep(2 * time.Second)
+	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, resident(t, c))
+
+	moved := func(what string) {
+		took := make([]float64, b.moves)
+		for i := range took {
+			to := vteps[(i+1)%2]
+			begun := time.Now()
+			f.Advertise(host(0, to, uint32(1000+i)))
+			took[i] = c.host(mac(0), to).Sub(begun).Seconds() * 1000
+			time.Sleep(5 * time.Millisecond)
+		}
+		b.Add("a move, "+what+", p50", "ms", "ratio at most 1.00", tool.Median, who, took...)
+		b.Add("a move, "+what+", p99", "ms", "ratio at most 1.00", 0.99, who, took...)
+	}
+	moved("alone")
+	f.Advertise(host(0, vteps[0], 5000))
+	c.host(mac(0), vteps[0])
+
+	begun := time.Now()
+	for i := range b.routes {
+		f.Advertise(host(i, vteps[1], 10_000))
+	}
+	b.seconds(who, name+"all move", begun, c.hosts(vteps[1], b.routes))
+
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() { // the others move to and fro
+		defer close(ended)
+		for k := uint32(0); ; k++ {
+			for i := 1; i < b.routes; i++ {
+				f.Advertise(host(i, vteps[k%2], 20_000+k))
+				select {
+				case <-end:
+					return
+				default:
+				}
+			}
+		}
+	}()
+	time.Sleep(300 * time.Millisecond)
+	b.storm(who, f, c)
+	close(end)
+	<-ended
+
+	for i := range b.routes {
+		f.Advertise(host(i, vteps[0], 1_000_000))
+	}
+	c.hosts(vteps[0], b.routes)
+	begun = time.Now()
+	for i := range b.routes {
+		r := host(i, vteps[0], 0)
+		f.Withdraw(r.Key)
+	}
+	b.seconds(who, name+"withdrawal", begun, c.hosts(vteps[0], 0))
+}
+
+// storm measures moves of one MAC while all others move.
+func (b *bench) storm(who string, f *feeder, c contender) {
+	took := make([]float64, b.moves/4+1)
+	for i := range took {
+		to := vteps[i%2]
+		begun := time.Now()
+		f.Advertise(host(0, to, uint32(50_000+i)))
+		took[i] = c.host(mac(0), to).Sub(begun).Seconds() * 1000
+	}
+	b.Add("a move, while all others move, p50", "ms", "ratio at most 1.00", tool.Median, who, took...)
+	b.Add("a move, while all others move, p99", "ms", "ratio at most 1.00", 0.99, who, took...)
+}
+
+// types5 measures prefixes.
+func (b *bench) types5(t *testing.T, who string, start func(*testing.T, *netns.Host) contender) {
+	f, leaf := newLab(t)
+	defer f.stop()
+	for i := range b.routes {
+		f.Advertise(prefix(i))
+	}
+	c := start(t, leaf)
+	defer c.stop()
+	up := <-f.up
+	name := strconv.Itoa(b.routes) + " prefixes: "
+	b.seconds(who, name+"import", up, c.prefixes(b.routes))
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	time.Sleep(2 * time.Second)
+	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, resident(t, c))
+	begun := time.Now()
+	for i := range b.routes {
+		r := prefix(i)
+		f.Withdraw(r.Key)
+	}
+	b.seconds(who, name+"withdrawal", begun, c.prefixes(0))
+}
+
+// resident returns the memory of the programs of a contender, in MiB.
+func resident(t *testing.T, c contender) (sum float64) {
+	for _, pid := range c.pids() {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "VmRSS:")
+		kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += kb / 1024
+	}
+	return sum
+}
+
+// cpu returns the processor time of the programs of a contender, in seconds.
+func cpu(t *testing.T, c contender) (sum float64) {
+	for _, pid := range c.pids() {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		for _, f := range fields[11:13] {
+			ticks, err := strconv.ParseFloat(f, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += ticks / 100
+		}
+	}
+	return sum
+}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/evpn"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// program is the variable of the environment that makes this program a node.
+const program = "VXSWITCH_EVPN_BENCH"
+
+// ours is a node in a program of its own, which answers questions over a Unix socket.
+type ours struct {
+	t    *testing.T
+	proc *netns.Proc
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func startOurs(t *testing.T, h *netns.Host) contender {
+	socket := filepath.Join(t.TempDir(), "sock")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &ours{t: t, proc: h.Start("env", program+"="+socket, exe)}
+	o.proc.Want("ready")
+	if o.conn, err = net.Dial("unix", socket); err != nil {
+		t.Fatal(err)
+	}
+	o.in = bufio.NewReader(o.conn)
+	return o
+}
+
+func (o *ours) ask(format string, args ...any) (at time.Time) {
+	o.t.Helper()
+	o.conn.SetDeadline(time.Now().Add(soon))
+	var nano int64
+	_, err := fmt.Fprintf(o.conn, format+"\n", args...)
+	if err == nil {
+		_, err = fmt.Fscanln(o.in, &nano)
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return time.Unix(0, nano)
+}
+
+func (o *ours) hosts(at netip.Addr, n int) time.Time        { return o.ask("hosts %v %d", at, n) }
+func (o *ours) prefixes(n int) time.Time                    { return o.ask("prefixes %v %d", leafAddr, n) }
+func (o *ours) host(mac frame.MAC, at netip.Addr) time.Time { return o.ask("%v %v 1", mac, at) }
+func (o *ours) pids() []int                                 { return []int{o.proc.PID()} }
+func (o *ours) stop()                                       { o.conn.Close(); o.proc.Kill() }
+
+// serve is the node. It listens on a socket and prints "ready".
+func serve(socket string) error {
+	n, err := node.New(&node.Options{Owners: []string{evpn.DefaultOwner}})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if _, err := n.Tunnel("vx", node.Tunnel{Local: leafAddr, Config: vtep.Config{Peers: vtep.ListedPerVNI}}); err != nil {
+		return err
+	}
+	tunnels := []node.SegmentTunnel{{Tunnel: "vx", AttachConfig: vswitch.AttachConfig{NoLearn: true}}}
+	if _, err := n.Segment(vni, &node.Segment{Tunnels: tunnels, Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}}); err != nil {
+		return err
+	}
+	v, err := n.Segment(l3vni, &node.Segment{Tunnels: tunnels})
+	if err == nil {
+		err = v.Gateway("red", l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0, 5, 1}})
+	}
+	if err != nil {
+		return err
+	}
+	sp, err := evpn.New(n, &evpn.Config{AS: as, RouterID: leafAddr, MaxHosts: 1 << 20, MaxRoutes: 1 << 20,
+		Mobility: evpn.Mobility{Moves: 16, Window: time.Millisecond},
+		Peers:    []evpn.Peer{{Addr: feederAddr, AS: as, Retry: 100 * time.Millisecond}}})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go n.Run(ctx)
+	go sp.Run(ctx)
+	fmt.Println("ready")
+	c, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(c)
+	for {
+		var what string
+		var vtep netip.Addr
+		var want int
+		var at string
+		if _, err := fmt.Fscanln(in, &what, &at, &want); err != nil {
+			return nil
+		}
+		if vtep, err = netip.ParseAddr(at); err != nil {
+			return err
+		}
+		pause := 10 * time.Millisecond
+		if what != "hosts" && what != "prefixes" {
+			pause = 100 * time.Microsecond
+		}
+		for !is(n, what, vtep, want) {
+			time.Sleep(pause)
+		}
+		fmt.Fprintln(c, time.Now().UnixNano())
+	}
+}
+
+// is reports whether the tables of a node have what is waited for: so many MACs at a VTEP with as many neighbours, prefixes, or one MAC.
+func is(n *node.Node, what string, at netip.Addr, want int) bool {
+	if what == "prefixes" {
+		return len(n.Gateway().VRF("red").Routes()) == want
+	}
+	var v *vswitch.VSI
+	for _, x := range n.Switch().VSIs() {
+		if x.VNI() == vni {
+			v = x
+		}
+	}
+	there := func(d frame.Dest) bool { return n.Switch().Name(d) == netip.AddrPortFrom(at, 4789).String() }
+	if what != "hosts" {
+		m, err := frame.ParseMAC(what)
+		if err != nil {
+			panic(err)
+		}
+		e, ok := v.FDB().Get(m)
+		return ok && there(e.Dest)
+	}
+	if v.FDB().Len() != want || n.Neighbours(vni).Table().Len() != want {
+		return false
+	}
+	known, count := map[frame.Dest]bool{}, 0
+	for e := range v.FDB().All() {
+		is, ok := known[e.Dest]
+		if !ok {
+			is = there(e.Dest)
+			known[e.Dest] = is
+		}
+		if is {
+			count++
+		}
+	}
+	return count == want
+}
