@@ -15,5 +15,6 @@
 // Each format has a [Type], a Put function, a Parse function and an overhead. IP-in-IP and IP in UDP have no header of their own
 // and no Put: the protocol number of the outer IP header identifies the inner packet, or its version does.
 //
-// [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5).
+// [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5); [SymmetricHash] is the
+// same in both directions of a flow.
 package encap

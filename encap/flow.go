@@ -77,12 +77,16 @@ func hashEthernet(h, x uint64, b []byte) uint64 {
 }
 
 func hashIPv4(h, x uint64, p []byte) uint64 {
+	return hashAddrs4(h, x, p, ports4(p))
+}
+
+// ports4 is portsOf for an IPv4 packet, 0 for a fragment.
+func ports4(p []byte) uint64 {
 	ihl := int(p[0]&0xf) * 4
-	var ports uint64
-	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; !fragment && ihl >= ipv4Len {
-		ports = portsOf(p[9], p, ihl)
+	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; fragment || ihl < ipv4Len {
+		return 0
 	}
-	return hashAddrs4(h, x, p, ports)
+	return portsOf(p[9], p, ihl)
 }
 
 func hashAddrs4(h, x uint64, p []byte, ports uint64) uint64 {

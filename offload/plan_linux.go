@@ -39,6 +39,7 @@ var (
 	errUnderlay  = errors.New("underlay")  // no UDP socket, or one of all addresses
 	errNamespace = errors.New("namespace") // a device or socket is in another network namespace
 	errChecksum  = errors.New("checksum")  // the outer UDP checksum is to be computed
+	errHash      = errors.New("hash")      // both directions of a flow are to have one hash
 	errRoute     = errors.New("route")     // there is none, or none over an Ethernet device
 	errTransit   = errors.New("transit")   // from tunnel to tunnel
 	errPeers     = errors.New("peers")     // the VTEP does not accept frames of the peer
@@ -198,8 +199,11 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	if !s.NoSum {
+	switch {
+	case !s.NoSum:
 		return errChecksum
+	case p.SymmetricHash:
+		return errHash
 	}
 	dev, err := o.device(p, s, how)
 	if err != nil {

@@ -21,6 +21,8 @@ type Path struct {
 	Header   Header         // outer headers, without zero values but Sockets
 	MTU      int            // longest frame to the peer
 	Heard    bool           // frames of the network are accepted from the peer
+
+	SymmetricHash bool // both directions of a flow have one hash
 }
 
 // Why a peer has no [Path].
@@ -41,7 +43,7 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 		return Path{}, ErrNoPeer
 	}
 	l := v.families[h.family].link.Load()
-	p := Path{Type: v.cfg.Type, Underlay: l.u, Local: l.u.LocalAddr(), Peer: v.addr(h.to.Load()[0]), VNI: h.vni, Header: v.headerTo(h).config(), MTU: v.mtuTo(h)}
+	p := Path{Type: v.cfg.Type, Underlay: l.u, Local: l.u.LocalAddr(), Peer: v.addr(h.to.Load()[0]), VNI: h.vni, Header: v.headerTo(h).config(), MTU: v.mtuTo(h), SymmetricHash: v.cfg.SymmetricHash}
 	if p.VNI == 0 {
 		p.VNI = frame.VNI(tag)
 	}

@@ -83,6 +83,12 @@ type Config struct {
 	// By default their bits are reserved. IDs of peers are trusted, so only peers that may set them
 	// should be able to reach the VTEP.
 	GBP bool `json:"gbp,omitzero"`
+
+	// SymmetricHash gives both directions of an inner flow one hash, at all VTEPs that set it, so that they take one
+	// path of several where routers hash alike. Over packet sockets it is one source port and IPv6 flow label too; UDP sockets
+	// have one if their source ports are those of the whole range. The hash of IP packets then covers addresses, protocol and
+	// ports alone, and is no secret: senders can choose flows that share a port.
+	SymmetricHash bool `json:"symmetricHash,omitzero"`
 }
 
 // A VTEP is a VXLAN tunnel end point. It implements Tunnel and Pauser of the switch.
@@ -160,6 +166,9 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	}
 	c.Name = cmp.Or(c.Name, "vtep")
 	c.MaxPeers = cmp.Or(c.MaxPeers, DefaultMaxPeers)
+	if c.SymmetricHash {
+		v.seed = symmetricSeed
+	}
 	v.used = c.Type.Used(c.GBP)
 	v.reserved, _ = c.Reserved.Mask(c.Type, c.GBP)
 	v.header = c.Header.compile(c.Type)

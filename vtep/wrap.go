@@ -19,9 +19,17 @@ func (w *writer) fits(o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
+// symmetricSeed is the seed of Config.SymmetricHash, the same at all VTEPs.
+const symmetricSeed = 4789
+
 // flow returns the flow hash of a frame.
 func (v *VTEP) flow(f *frame.Frame) uint32 {
-	if f.Kind == frame.Ethernet {
+	switch ethernet := f.Kind == frame.Ethernet; {
+	case v.cfg.SymmetricHash && ethernet:
+		return encap.SymmetricHash(f.Bytes(), v.seed)
+	case v.cfg.SymmetricHash:
+		return encap.SymmetricHashIP(f.Bytes(), v.seed)
+	case ethernet:
 		return encap.FlowHash(f.Bytes(), v.seed)
 	}
 	return encap.FlowHashIP(f.Bytes(), v.seed)

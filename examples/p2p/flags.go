@@ -126,6 +126,9 @@ func newFlags() *flags {
 	f.word("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", tunnel0+"df")
 	f.word("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", tunnel0+"ecn")
 	f.word("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel requires it)", tunnel0+"udpChecksum")
+	f.truth("symmetric-hash", "one source port for both directions of an inner flow; at both ends, with a -srcport range of 16 ports", func(s string, yes bool) {
+		f.put("symmetric-hash", s, yes, tunnel0+"symmetricHash")
+	})
 	f.truth("udp6zerocsumrx", "accept packets without UDP checksum over IPv6", func(s string, yes bool) {
 		f.put("udp6zerocsumrx", s, yes, tunnel0+"udp6ZeroChecksumRx")
 	})

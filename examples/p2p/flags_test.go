@@ -202,14 +202,14 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -id 7 -dstport 8472 -dev tap7 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -storm broadcast=100 -storm unknown=5 -storm broadcast=200 -inner-vlan strip -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
-		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -neigh proxy -gateway 192.168.7.254/24,fd00::fe/64 -pcap f -stats 2s"))
+		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -symmetric-hash -neigh proxy -gateway 192.168.7.254/24,fd00::fe/64 -pcap f -stats 2s"))
 	must(t, err)
 	storm := vswitch.Storm{Broadcast: vswitch.Rate{Packets: 200}, UnknownUnicast: vswitch.Rate{Packets: 5}}
 	own := o.node.Segments[0].Gateway.VTEPMAC
 	want := &node.Config{
 		Tunnels: []node.Tunnel{{
 			Config: vtep.Config{
-				Name: "p2p", Port: 8472, Peers: vtep.ListedOnly, Reserved: vtep.ReservedStrict, GroupTTL: 5,
+				Name: "p2p", Port: 8472, Peers: vtep.ListedOnly, Reserved: vtep.ReservedStrict, GroupTTL: 5, SymmetricHash: true,
 				Header: vtep.Header{TTL: vtep.Inherit, TOS: 0xb8, DF: vtep.DFInherit, ECN: vtep.ECNRFC3168},
 			},
 			Local: addr("10.0.0.1"),
