@@ -211,7 +211,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	}
 	x := datapath.Outer{Local: p.Local.Addr(), Remote: p.Peer.Addr(), Port: p.Peer.Port(), VNI: p.VNI, GPE: p.Type == encap.TypeGPE, Mark: s.Mark}
 	for i := range x.SrcPorts {
-		x.SrcPorts[i] = s.SrcPorts[i%len(s.SrcPorts)]
+		x.SrcPorts[i] = s.SrcPorts[i*len(s.SrcPorts)/len(x.SrcPorts)]
 	}
 	h := p.Header
 	if h.TTL != vtep.Inherit {

@@ -34,6 +34,9 @@ type base struct {
 	groups  *groups                         // multicast groups; nil for IP
 	sets    datagrams.Sets[TxConfig, txSet] // by Datagram.Set
 	runs    bool                            // the kernel is to cut runs
+
+	noLabels atomic.Bool // the kernel has refused IPv6 flow labels recently: see unlabel
+
 	errors  datagrams.Errors
 	watch   *errWatch
 	running sync.WaitGroup

@@ -30,9 +30,14 @@ const (
 
 // UDPConfig configures [ListenUDP]. The zero value is ready to use; nil means the zero value.
 type UDPConfig struct {
-	// SrcPorts is the range of the outer source ports, 49152-65535 by default. 16 ports are used, one
-	// of each sixteenth; fewer if the range is smaller.
+	// SrcPorts is the range of the outer source ports, 49152-65535 by default. It is divided into
+	// SrcPortCount parts, and a random port of each is used; all of them if the range is not longer.
 	SrcPorts PortRange `json:"srcPorts,omitzero"`
+
+	// SrcPortCount is the number of outer source ports in use, 1 to 1024; 0 means 16. Each is a socket, one
+	// more for runs and one for datagrams without DF. With more of them, routers spread flows more evenly
+	// over equal paths.
+	SrcPortCount int `json:"srcPortCount,omitzero"`
 
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32 `json:"mark,omitzero"`
@@ -136,6 +141,7 @@ func (d *UDPConfig) complete(name string) error {
 		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, datagrams.DefaultBuffer},
 		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, datagrams.DefaultBuffer},
 		{"Queues", &d.Queues, 1, maxQueues, 1},
+		{"SrcPortCount", &d.SrcPortCount, 1, datagrams.MaxSlots, datagrams.DefaultSlots},
 	} {
 		w.Number(s.field, *s.n, s.least, s.most, s.usual)
 		*s.n = cmp.Or(*s.n, s.usual)

@@ -56,10 +56,11 @@
 //
 // Send borrows its datagrams until it returns. A [frame.Datagram] may have many endpoints (head-end
 // replication): the kernel gathers the bytes for each copy. Flow selects the outer source port (RFC 7348, section
-// 5): there are 16 transmit sockets on ports of [UDPConfig].SrcPorts. All packets of a flow have one source port,
-// and stay in order. Send never waits: if the kernel has no room, the datagram is dropped as [frame.PortFull].
-// An unreachable endpoint loses only its own copy. The Datagram counts the copies that were lost, and has the
-// reason.
+// 5): there are [UDPConfig].SrcPortCount transmit sockets, 16 by default, on ports of SrcPorts. All packets of a flow
+// have one source port, and stay in order. Over IPv6 Flow is the flow label too (RFC 6438), unless somebody has an exclusive
+// lease of a label in the network namespace, or the kernel is older than Linux 5.3. Send never waits: if the kernel has no
+// room, the datagram is dropped as [frame.PortFull]. An unreachable endpoint loses only its own copy. The Datagram counts the
+// copies that were lost, and has the reason.
 //
 // A Datagram with Seg > 0 is a run of datagrams of one size; the last may be shorter. It is one message for up
 // to 64 datagrams, which the kernel or the network card cuts (UDP_SEGMENT). If the kernel refuses a run, its
@@ -74,7 +75,7 @@
 // sockets ignore path MTUs (RFC 1191); the VTEP has them.
 //
 // An [IP] sends each Datagram as one packet, and each datagram of a run as one, with the protocol of the
-// version in its first byte. It ignores ports and Flow. Over IPv4 a packet without DF may be fragmented, and has an
+// version in its first byte. It ignores ports, and over IPv4 Flow. Over IPv4 a packet without DF may be fragmented, and has an
 // identification. Over IPv6 no packet is ever fragmented: to carry inner packets of 1280 bytes the path must
 // have an MTU of 1320 (RFC 2473, section 7.1, would fragment at the entry). The kernel of a host with an IP
 // never answers its packets with "protocol unreachable".
@@ -91,8 +92,8 @@
 //
 // A [Portable] is made of the net package's sockets, and runs on Linux too. It has no offloads: a run leaves, and
 // comes in, as single datagrams, each with a checksum, and outside Linux each costs a system call. Senders share a
-// lock for each source port. Of a [UDPConfig], SrcPorts, MulticastDevice, Control, DefaultTTL, RecvBuffer, SendBuffer
-// (as much of them as the system grants) and MaxDatagram work. What else it lacks, and what it does then:
+// lock for each source port. Of a [UDPConfig], SrcPorts, SrcPortCount, MulticastDevice, Control, DefaultTTL, RecvBuffer,
+// SendBuffer (as much of them as the system grants) and MaxDatagram work. What else it lacks, and what it does then:
 //
 //	Mark, Device, BusyPoll, ZeroChecksum6RX    an error that wraps errors.ErrUnsupported; Control can set these options
 //	Queues above 1, ChecksumOff                the same

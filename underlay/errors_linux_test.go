@@ -31,6 +31,8 @@ func TestUDPConfigErrors(t *testing.T) {
 	}{
 		{"SrcPorts", UDPConfig{SrcPorts: PortRange{5, 4}}, nil},
 		{"SrcPorts", UDPConfig{SrcPorts: PortRange{0, 4}}, nil},
+		{"SrcPortCount", UDPConfig{SrcPortCount: -1}, nil},
+		{"SrcPortCount", UDPConfig{SrcPortCount: 1025}, nil},
 		{"Device", UDPConfig{Device: strings.Repeat("x", 16)}, nil},
 		{"Device", UDPConfig{Device: "nosuchdevice"}, nil},
 		{"DefaultTTL", UDPConfig{DefaultTTL: 256}, nil},

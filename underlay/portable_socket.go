@@ -174,7 +174,7 @@ func (u *Portable) openSet(set *portableSet, config string) error {
 	var socks []*portableSocket
 	var last error
 	before := len(u.socks)
-	for i, n := 0, set.ports.Slots(); i < n; i++ {
+	for i, n := 0, set.ports.Slots(u.cfg.SrcPortCount); i < n; i++ {
 		slot := set.ports.Slot(i, n)
 		size := slot.Len()
 		first := rand.IntN(size)

@@ -29,7 +29,14 @@ func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []datagrams.Copy) {
 		if errno == unix.EINTR {
 			continue
 		}
+		if errno == unix.EINVAL && s.unlabel(msgs[off:]) {
+			s.Sum.Retries++
+			continue
+		}
 		if errno == 0 {
+			if s.bare {
+				s.u.refused()
+			}
 			s.Sent(who[off : off+n])
 			off += n
 			tries = 0

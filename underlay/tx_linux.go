@@ -13,7 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-const txCtl = 3 * sys.CmsgInt
+const txCtl = 4 * sys.CmsgInt
 
 // A sender holds one worker's scratch memory for sending through the shared transmit sockets.
 //
@@ -29,14 +29,24 @@ type sender struct {
 
 	set  *txSet                     // of the datagrams being sent
 	next [datagrams.MaxWindow]uint8 // index of the next datagram on the same port
+	used [datagrams.MaxWindow]queue // the ports with datagrams
+	at   [datagrams.MaxSlots]uint8  // by port, 1 + its place in used, or 0
 	down bool                       // the underlay has been closed
 
 	datagrams.Ledger
 	out   datagrams.Outbox
 	names [datagrams.Chunk]sys.Sockaddr // of the messages
 	ctl   [datagrams.Chunk][txCtl]byte
+	label bool // messages have a flow label, as their first control message
+	bare  bool // it has been taken off the messages built so far
 
 	single single // scratch memory for refused runs
+}
+
+// A queue is the datagrams of a window on one source port.
+type queue struct {
+	port        uint16
+	first, last uint8
 }
 
 func newSender(u *base) *sender {
@@ -57,6 +67,7 @@ func newSender(u *base) *sender {
 // send because it is not an IP packet.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = false
+	s.label = !s.u.is4 && !s.u.noLabels.Load()
 	s.Ledger.Send(ds, s.window)
 	if s.down {
 		return net.ErrClosed
@@ -92,8 +103,7 @@ func (s *sender) sendSet(set uint8) {
 			ports = &[]uint16{0} // no ports: socket returns the error
 		}
 	}
-	var first, last [datagrams.MaxSlots]uint8
-	var used uint32 // bit k: port k has datagrams
+	n := 0
 	for i := range s.Window {
 		d := &s.Window[i]
 		if d.Set != set {
@@ -104,17 +114,19 @@ func (s *sender) sendSet(set uint8) {
 			s.LoseAll(uint8(i), frame.BadHeader)
 			continue
 		}
-		if used&(1<<k) == 0 {
-			used |= 1 << k
-			first[k] = uint8(i)
-		} else {
-			s.next[last[k]] = uint8(i)
+		if s.at[k] == 0 {
+			s.used[n] = queue{port: uint16(k), first: uint8(i), last: uint8(i)}
+			n++
+			s.at[k] = uint8(n)
+			continue
 		}
-		last[k] = uint8(i)
+		q := &s.used[s.at[k]-1]
+		s.next[q.last] = uint8(i)
+		q.last = uint8(i)
 	}
-	for ; used != 0; used &= used - 1 {
-		k := bits.TrailingZeros32(used)
-		s.sendPort(k, first[k], last[k])
+	for _, q := range s.used[:n] {
+		s.at[q.port] = 0
+		s.sendPort(int(q.port), q.first, q.last)
 	}
 }
 
@@ -232,13 +244,16 @@ func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who datag
 // next message. There are none if the socket's defaults apply.
 func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.DefaultTTL || d.To[0].IsMulticast())
-	if !ttl && d.TOS == 0 && seg == 0 {
+	if !ttl && d.TOS == 0 && seg == 0 && !s.label {
 		return nil
 	}
 	b, n := &s.ctl[s.out.N], 0
 	level, typeTOS, typeTTL := unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_HOPLIMIT
 	if s.u.is4 {
 		level, typeTOS, typeTTL = unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL
+	}
+	if s.label { // the first: see unlabel
+		n += sys.PutCmsgBE32(b[n:], level, sys.IPV6FlowInfo, datagrams.Label(d.Flow))
 	}
 	if d.TOS != 0 {
 		n += sys.PutCmsgInt(b[n:], level, typeTOS, int(d.TOS))
@@ -266,4 +281,5 @@ func (s *sender) flush(t *txSock) {
 		}
 	}
 	s.out.Clear()
+	s.bare = false
 }

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -65,39 +66,39 @@ func families(t *testing.T, f func(t *testing.T, a, b string)) {
 
 func TestUDPFlowKeepsItsPort(t *testing.T) {
 	eachUDPFamily(t, func(t *testing.T, listen opener, la, lb string) {
-		a, b := listen(t, la, &UDPConfig{SrcPorts: PortRange{40000, 47999}}), listen(t, lb, nil)
-		eb := endpoint(t, b.LocalAddr())
-		var ds []frame.Datagram
-		for round := range 2 {
-			for flow := range 256 {
-				ds = append(ds, to(fmt.Sprint(round, flow), uint16(flow<<8), eb))
-			}
-		}
-		port := make(map[string]uint16)
-		seen := make(map[uint16]bool)
-		for ; len(ds) > 0; ds = ds[64:] {
-			send(t, a, ds[:64]...)
-			for _, r := range receive(t, b, 64) {
-				flow := strings.Fields(r.Payload)[1]
-				if p, ok := port[flow]; ok && p != r.Outer.Src.Port {
-					t.Fatalf("flow %s: ports %d and %d", flow, p, r.Outer.Src.Port)
+		for _, count := range []int{0, 1, 250} {
+			const flows = 500
+			n := cmp.Or(count, 16)
+			a, b := listen(t, la, &UDPConfig{SrcPorts: PortRange{40000, 47999}, SrcPortCount: count}), listen(t, lb, nil)
+			eb := endpoint(t, b.LocalAddr())
+			var ds []frame.Datagram
+			for round := range 2 {
+				for flow := range flows {
+					ds = append(ds, to(fmt.Sprint(round, flow), uint16(flow<<16/flows), eb))
 				}
-				port[flow] = r.Outer.Src.Port
-				seen[r.Outer.Src.Port] = true
 			}
-		}
-		if len(seen) != 16 {
-			t.Errorf("%d source ports, want 16", len(seen))
-		}
-		slots := make(map[int]bool)
-		for p := range seen {
-			if p < 40000 || p > 47999 {
-				t.Errorf("source port %d", p)
+			port := make(map[string]uint16)
+			slots := make(map[int]uint16)
+			for len(ds) > 0 {
+				some := ds[:min(64, len(ds))]
+				ds = ds[len(some):]
+				send(t, a, some...)
+				for _, r := range receive(t, b, len(some)) {
+					flow, p := strings.Fields(r.Payload)[1], r.Outer.Src.Port
+					if old, ok := port[flow]; ok && p != old {
+						t.Fatalf("flow %s: ports %d and %d", flow, old, p)
+					}
+					port[flow] = p
+					slot := (int(p) - 40000) / (8000 / n)
+					if old, ok := slots[slot]; p < 40000 || p > 47999 || ok && old != p {
+						t.Errorf("source ports %d and %d in part %d of %d", old, p, slot, n)
+					}
+					slots[slot] = p
+				}
 			}
-			slots[(int(p)-40000)/500] = true
-		}
-		if len(slots) != 16 {
-			t.Errorf("ports in %d sixteenths of the range", len(slots))
+			if len(slots) != n {
+				t.Errorf("%d source ports, want %d", len(slots), n)
+			}
 		}
 	})
 }

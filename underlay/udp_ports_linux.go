@@ -25,7 +25,7 @@ func (u *UDP) bindTx(p *txPorts, k kind, x *txSocks) error {
 		return nil
 	}
 	var ports []uint16
-	for i, n := 0, p.r.Slots(); i < n; i++ {
+	for i, n := 0, p.r.Slots(u.cfg.SrcPortCount); i < n; i++ {
 		s, err := u.openIn(p.r.Slot(i, n), k)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue

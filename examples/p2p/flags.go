@@ -61,6 +61,7 @@ func newFlags() *flags {
 	f.number("id", "VNI `N`, 0 to 16777215 (default 1)", segment0+"vni")
 	f.number("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789, gpe 4790)", tunnel0+"port")
 	f.word("srcport", "range `LO-HI` of UDP source ports (default 49152-65535)", tunnel0+"srcPorts")
+	f.number("srcport-count", "`N` source ports in use, 1 to 1024 (default 16): more spread flows better over equal paths", tunnel0+"srcPortCount")
 	f.number("mark", "mark `N` (SO_MARK) of the underlay sockets", tunnel0+"mark")
 	f.word("bind", "interface `IF` to bind the underlay sockets to", tunnel0+"bind")
 
@@ -126,7 +127,7 @@ func newFlags() *flags {
 	f.word("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", tunnel0+"df")
 	f.word("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", tunnel0+"ecn")
 	f.word("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel requires it)", tunnel0+"udpChecksum")
-	f.truth("symmetric-hash", "one source port for both directions of an inner flow; at both ends, with a -srcport range of 16 ports", func(s string, yes bool) {
+	f.truth("symmetric-hash", "one source port for both directions of an inner flow; at both ends, with a -srcport range of as many ports as -srcport-count", func(s string, yes bool) {
 		f.put("symmetric-hash", s, yes, tunnel0+"symmetricHash")
 	})
 	f.truth("udp6zerocsumrx", "accept packets without UDP checksum over IPv6", func(s string, yes bool) {

@@ -200,7 +200,7 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
-	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -id 7 -dstport 8472 -dev tap7 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
+	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -id 7 -dstport 8472 -dev tap7 -srcport 5000-5999 -srcport-count 32 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -storm broadcast=100 -storm unknown=5 -storm broadcast=200 -inner-vlan strip -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
 		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -symmetric-hash -neigh proxy -gateway 192.168.7.254/24,fd00::fe/64 -pcap f -stats 2s"))
 	must(t, err)
@@ -214,7 +214,7 @@ func TestValues(t *testing.T) {
 			},
 			Local: addr("10.0.0.1"),
 			UDPConfig: underlay.UDPConfig{
-				SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true, NoOffload: true,
+				SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, SrcPortCount: 32, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true, NoOffload: true,
 				MulticastDevice: "eth1", Queues: 4, BusyPoll: 50 * time.Microsecond,
 			},
 		}},

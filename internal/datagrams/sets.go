@@ -68,11 +68,14 @@ var Dynamic = Ports{49152, 65535}
 // Len returns the number of ports.
 func (p Ports) Len() int { return int(p.Hi) - int(p.Lo) + 1 }
 
-// MaxSlots is the maximum of slots in a range; each slot gives one port.
-const MaxSlots = 16
+// DefaultSlots and MaxSlots are the usual number of slots in a range, and the maximum; each slot gives one port.
+const (
+	DefaultSlots = 16
+	MaxSlots     = 1024
+)
 
-// Slots returns the number of slots in the range.
-func (p Ports) Slots() int { return min(MaxSlots, p.Len()) }
+// Slots returns the number of slots in the range, at most most.
+func (p Ports) Slots(most int) int { return min(most, p.Len()) }
 
 // Slot returns slot i of n.
 func (p Ports) Slot(i, n int) Ports {
@@ -81,6 +84,10 @@ func (p Ports) Slot(i, n int) Ports {
 
 // Middle returns the port in the middle of the range.
 func (p Ports) Middle() uint16 { return p.Lo + (p.Hi-p.Lo)/2 }
+
+// Label returns the IPv6 flow label of a flow (RFC 6438, section 3), never 0. It is in the half of those that nobody leases
+// (net.ipv6.flowlabel_state_ranges).
+func Label(flow uint16) uint32 { return 1<<19 | uint32(flow) }
 
 // Index selects one of n for a flow.
 func Index(flow uint16, n int) int { return int(flow) * n >> 16 }

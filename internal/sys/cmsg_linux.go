@@ -34,6 +34,15 @@ func PutCmsgU16(b []byte, level, typ int, v uint16) int {
 	return CmsgInt
 }
 
+// IPV6FlowInfo is the type of the control message with an IPv6 flow label (IPV6_FLOWINFO of linux/in6.h).
+const IPV6FlowInfo = 11
+
+// PutCmsgBE32 is PutCmsgInt for a value in network byte order, such as a flow label.
+func PutCmsgBE32(b []byte, level, typ int, v uint32) int {
+	binary.BigEndian.PutUint32(putCmsg(b, level, typ, 4), v)
+	return CmsgInt
+}
+
 // putCmsg writes the header of a control message with size bytes of data, at most
 // four, and returns the room for them, cleared.
 func putCmsg(b []byte, level, typ, size int) []byte {

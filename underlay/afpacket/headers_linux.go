@@ -14,7 +14,7 @@ import (
 // headers writes the headers of a frame with n bytes of payload, without UDP checksum, to b. IP-in-IP has no UDP header.
 //
 // A datagram without DF may be fragmented, and needs its own identification (RFC 6864, section 4.3); whoever cuts
-// a run counts on from there. The flow label is that of RFC 6438, section 3: one for each flow, never 0.
+// a run counts on from there.
 func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, n int) {
 	p := s.p
 	copy(b, mac[:])
@@ -43,7 +43,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 		typ[0], typ[1] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
 		h := wire.IPv6Header{NextHeader: s.proto, HopLimit: ttl, PayloadLen: uint16(length), Src: p.messenger.ip, Dst: to.IP}
 		h.Put(ip)
-		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
+		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|datagrams.Label(d.Flow))
 		ip = ip[wire.IPv6Len:]
 	}
 	if p.raw {

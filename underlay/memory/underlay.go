@@ -283,8 +283,9 @@ type ports []uint16
 
 func newPorts(c underlay.TxConfig) *ports {
 	r, ports := datagrams.Ports(c.SrcPorts), ports{}
-	for i := range r.Slots() {
-		ports = append(ports, r.Slot(i, r.Slots()).Middle())
+	n := r.Slots(datagrams.DefaultSlots)
+	for i := range n {
+		ports = append(ports, r.Slot(i, n).Middle())
 	}
 	return &ports
 }

@@ -82,7 +82,7 @@ internal/datagrams.Cursor.parts underlay.life.done
 underlay.single.iov underlay.single.msgs underlay.single.who underlay.portableReader.buf underlay.portableReader.from
 underlay.portableReader.msgs underlay.portableSender.addrs underlay.portableSender.msgs underlay.portableSender.socks
 underlay.portableSender.to underlay.portableSender.who underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
-underlay.sender.names underlay.sender.next underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
+underlay.sender.names underlay.sender.next underlay.sender.used underlay.sender.at underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
 underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
 vtep.VTEP.lost vtep.outbox.ds vtep.outbox.owner vtep.outbox.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.scratch vtep.writer.runs vtep.writer.to

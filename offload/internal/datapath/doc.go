@@ -67,9 +67,10 @@
 // # What differs
 //
 // The carried packets are those that user space would send, with these exceptions. The source port is another one of the
-// same sixteen, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card,
-// trusted where the packet has met none, as the kernel's sockets do, or not at all, as [Outer.Unverified] says (RFC 7348, section 5). An inner transport checksum that is not finished is
-// completed by whoever comes next in the kernel, which knows of it; if a relay has lost that knowledge, it stays
+// same, of which sixteen are used, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card,
+// trusted where the packet has met none, as the kernel's sockets do, or not at all, as [Outer.Unverified] says (RFC 7348, section 5).
+// An inner transport checksum that is not finished is completed by whoever comes next in the kernel, which knows of it; if a relay has
+// lost that knowledge, it stays
 // unfinished. A superframe out of a tunnel stays whole, with the segment size that the sender's kernel gave it.
 //
 // What is carried passes by the packet filter, connection tracking, reverse path filter and IPsec of the host, and by its
