@@ -21,8 +21,9 @@ func inSubnets(t *testing.T, f func(t *testing.T, in func(subnet, n byte) string
 //
 //	VM1 -- A === VNI 10, 20 === B -- VM5 (VNI 10)
 //	VM2 --(G)                  (G)-- VM4 (VNI 20)
-func TestAnycastGateway(t *testing.T) {
-	f := newFabric(t, 2)
+func TestAnycastGateway(t *testing.T) { overFabrics(t, 2, testAnycastGateway) }
+
+func testAnycastGateway(t *testing.T, f *fabric) {
 	a, b := f.leaves[0], f.leaves[1]
 	f.anycast("red", 10, 10)
 	f.anycast("red", 20, 20)
@@ -77,8 +78,9 @@ func (f *fabric) anycast(vrf string, vni frame.VNI, subnet byte) {
 //
 //	VM1 -- A (VNI 10) === L3VNI 999 === B (VNI 20) -- VM4
 //	                 RA               RB
-func TestSymmetricIRB(t *testing.T) {
-	f := newFabric(t, 2)
+func TestSymmetricIRB(t *testing.T) { overFabrics(t, 2, testSymmetricIRB) }
+
+func testSymmetricIRB(t *testing.T, f *fabric) {
 	a, b := f.leaves[0], f.leaves[1]
 	f.symmetric(a, b)
 	vm1 := a.host(10, 10, 1, 1450)

@@ -25,7 +25,8 @@ import (
 type fabric struct {
 	t      *testing.T
 	n      *netns.Net
-	wire   *netns.Host
+	wire   *netns.Host // a switch or, between nodes of different subnets, a router
+	routed bool
 	names  map[string]string // of MACs and of underlay addresses
 	leaves []*leaf
 	hosts  []*netns.Host // on the underlay
@@ -44,8 +45,23 @@ type leaf struct {
 // newFabric starts nodes A, B and so on.
 func newFabric(t *testing.T, leaves int) *fabric {
 	t.Helper()
-	f := &fabric{t: t, n: netns.New(t), names: map[string]string{frame.Broadcast.String(): "all"}}
-	f.wire = f.n.Switch("wire")
+	return startFabric(t, leaves, false)
+}
+
+// overFabrics runs a test with nodes on one link, and with a router between them.
+func overFabrics(t *testing.T, leaves int, test func(t *testing.T, f *fabric)) {
+	t.Run("one link", func(t *testing.T) { test(t, startFabric(t, leaves, false)) })
+	t.Run("routed", func(t *testing.T) { test(t, startFabric(t, leaves, true)) })
+}
+
+func startFabric(t *testing.T, leaves int, routed bool) *fabric {
+	t.Helper()
+	f := &fabric{t: t, n: netns.New(t), routed: routed, names: map[string]string{frame.Broadcast.String(): "all"}}
+	if routed {
+		f.wire = f.n.Router("wire")
+	} else {
+		f.wire = f.n.Switch("wire")
+	}
 	for i := range leaves {
 		s := &leaf{f: f, name: string(rune('A' + i)), own: frame.MAC{2, 0, 0, 0xee, 0, byte(i + 1)}}
 		s.h, s.addr = f.plug(s.name)
@@ -61,7 +77,14 @@ func (f *fabric) plug(name string) (h *netns.Host, addr string) {
 	f.t.Helper()
 	h, addr = f.n.Host(name), fmt.Sprintf("192.0.2.%d", len(f.hosts)+1)
 	f.hosts = append(f.hosts, h)
-	f.n.Plug(h, addr+"/24", f.wire)
+	if f.routed {
+		net := fmt.Sprintf("198.18.%d.", len(f.hosts))
+		addr = net + "1"
+		f.n.Link(h, addr+"/24", f.wire, net+"254/24")
+		h.Route("default", "via", net+"254")
+	} else {
+		f.n.Plug(h, addr+"/24", f.wire)
+	}
 	h.TxOff("eth0")
 	h.Ready()
 	f.names[addr] = name
