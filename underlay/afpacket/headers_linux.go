@@ -49,7 +49,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 	if p.raw {
 		return
 	}
-	binary.BigEndian.PutUint16(ip, s.set.lo+uint16(uint32(d.Flow)%s.set.n))
+	binary.BigEndian.PutUint16(ip, s.set.lo+uint16(uint32(d.Flow)*s.set.n>>16))
 	binary.BigEndian.PutUint16(ip[2:], to.Port)
 	binary.BigEndian.PutUint16(ip[4:], uint16(length))
 	ip[6], ip[7] = 0, 0

@@ -49,7 +49,7 @@ func TestOnTheWire(t *testing.T) {
 				for i, r := range rows {
 					whole := i >= 2 && !off && mode != underlay.ChecksumOff
 					summed := mode == underlay.ChecksumOn || mode == underlay.ChecksumAuto && v.IP6 || whole
-					if zero := r[3] == "0x0000"; r[0] != v.At(1, 0).Addr().String() || r[1] != "49159" || zero == summed || summed && r[4] != "1" {
+					if zero := r[3] == "0x0000"; r[0] != v.At(1, 0).Addr().String() || r[1] != "49153" || zero == summed || summed && r[4] != "1" {
 						t.Errorf("mode %d, NoOffload %v, packet %d: %q", mode, off, i, r)
 					}
 					length := []int{7, 7, 1000, 1000, 503}[i] + 8
@@ -59,7 +59,7 @@ func TestOnTheWire(t *testing.T) {
 					}
 					fields := []string{"1", tos, ttl, "1", fmt.Sprint(length + 20)}
 					if v.IP6 {
-						fields = []string{"0x000000" + tos[2:], ttl, fmt.Sprint(length), "0x010007"}
+						fields = []string{"0x000000" + tos[2:], ttl, fmt.Sprint(length), "0x080007"}
 					}
 					if r[2] != fmt.Sprint(length) || !slices.Equal(r[5:], fields) {
 						t.Errorf("mode %d, NoOffload %v, packet %d: %q, want %q", mode, off, i, r[5:], fields)
@@ -72,16 +72,17 @@ func TestOnTheWire(t *testing.T) {
 	})
 }
 
-// All of the range of source ports is used, and no more.
+// All of the range of source ports is used, and no more: the same port for a flow as with UDP sockets on all of them.
 func TestPorts(t *testing.T) {
 	v := newVeth(t, false)
 	p, b := v.packet(&Config{SrcPorts: underlay.PortRange{Lo: 1000, Hi: 1099}}), v.udp(v.B, 2, nil)
 	warm(t, v, p, b)
 	seen := map[uint16]bool{}
-	for flow := range 500 {
+	for i := range 500 {
+		flow := i << 16 / 500
 		send(t, p, to("x", uint16(flow), v.End(2)))
 		port := receive(t, b, 1)[0].Outer.Src.Port
-		if seen[port] = true; port != uint16(1000+flow%100) {
+		if seen[port] = true; port != uint16(1000+flow*100>>16) {
 			t.Fatalf("flow %d from port %d", flow, port)
 		}
 	}
@@ -95,7 +96,7 @@ func TestPorts(t *testing.T) {
 	d := to("x", 65535, v.End(2))
 	d.Set = all
 	send(t, p, d)
-	if port := receive(t, b, 1)[0].Outer.Src.Port; port != 1 {
+	if port := receive(t, b, 1)[0].Outer.Src.Port; port != 65535 {
 		t.Errorf("port %d", port)
 	}
 }

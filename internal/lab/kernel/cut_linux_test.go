@@ -167,7 +167,7 @@ func TestTunnelCutIsFound(t *testing.T) {
 func TestFabricLinkCut(t *testing.T) {
 	for _, tunnel := range []node.Tunnel{{}, {Underlay: node.UnderlayPacket}} {
 		t.Run(tunnel.Underlay.String(), func(t *testing.T) {
-			x := newPaths(t, false, "1", tunnel)
+			x := newPaths(t, false, "1", [2]node.Tunnel{tunnel, tunnel})
 			for _, r := range x.rs {
 				r.Sysctl("net.ipv4.conf.all.ignore_routes_with_linkdown", "1")
 			}

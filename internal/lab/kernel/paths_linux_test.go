@@ -31,21 +31,29 @@ func TestEqualPaths(t *testing.T) {
 		v6     bool
 		policy string
 		tunnel node.Tunnel
+		mixed  bool // node 1 has packet sockets
 	}{
-		{"UDP sockets", false, ports, node.Tunnel{UDPConfig: underlay.UDPConfig{SrcPortCount: 1024}}},
-		{"UDP sockets over IPv6", true, ports, node.Tunnel{UDPConfig: underlay.UDPConfig{SrcPortCount: 1024}}},
-		{"UDP sockets, flow label", true, "0", node.Tunnel{}},
-		{"packet sockets", false, ports, node.Tunnel{Underlay: node.UnderlayPacket}},
-		{"packet sockets over IPv6", true, ports, node.Tunnel{Underlay: node.UnderlayPacket}},
-		{"packet sockets, flow label", true, "0", node.Tunnel{Underlay: node.UnderlayPacket}},
+		{"UDP sockets", false, ports, node.Tunnel{UDPConfig: underlay.UDPConfig{SrcPortCount: 1024}}, false},
+		{"UDP sockets over IPv6", true, ports, node.Tunnel{UDPConfig: underlay.UDPConfig{SrcPortCount: 1024}}, false},
+		{"UDP sockets, flow label", true, "0", node.Tunnel{}, false},
+		{"packet sockets", false, ports, node.Tunnel{Underlay: node.UnderlayPacket}, false},
+		{"packet sockets over IPv6", true, ports, node.Tunnel{Underlay: node.UnderlayPacket}, false},
+		{"packet sockets, flow label", true, "0", node.Tunnel{Underlay: node.UnderlayPacket}, false},
 		{"symmetric, UDP sockets", false, ports, node.Tunnel{
 			Config: vtep.Config{SymmetricHash: true}, UDPConfig: underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: 50000, Hi: 51023}, SrcPortCount: 1024},
-		}},
-		{"symmetric, packet sockets", true, ports, node.Tunnel{Config: vtep.Config{SymmetricHash: true}, Underlay: node.UnderlayPacket}},
+		}, false},
+		{"symmetric, UDP and packet sockets", false, ports, node.Tunnel{
+			Config: vtep.Config{SymmetricHash: true}, UDPConfig: underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: 50000, Hi: 51023}, SrcPortCount: 1024},
+		}, true},
+		{"symmetric, packet sockets", true, ports, node.Tunnel{Config: vtep.Config{SymmetricHash: true}, Underlay: node.UnderlayPacket}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			ends := [2]node.Tunnel{c.tunnel, c.tunnel}
+			if c.mixed {
+				ends[1].Underlay, ends[1].SrcPortCount = node.UnderlayPacket, 0
+			}
 			for try := 1; ; try++ {
-				x := newPaths(t, c.v6, c.policy, c.tunnel)
+				x := newPaths(t, c.v6, c.policy, ends)
 				there, back := x.carry(1000)
 				if c.tunnel.SymmetricHash {
 					for port, way := range there {
@@ -78,7 +86,7 @@ type paths struct {
 	to   *net.TCPListener
 }
 
-func newPaths(t *testing.T, v6 bool, policy string, tunnel node.Tunnel) *paths {
+func newPaths(t *testing.T, v6 bool, policy string, tunnels [2]node.Tunnel) *paths {
 	n := netns.New(t)
 	x := &paths{t: t, tcp: 14 + 20 + 8 + 8 + 14 + 20}
 	addr, family, bits := func(net, host int) string { return fmt.Sprintf("10.0.%d.%d", net, host) }, "ipv4", "/24"
@@ -103,22 +111,28 @@ func newPaths(t *testing.T, v6 bool, policy string, tunnel node.Tunnel) *paths {
 		}
 		x.rs[i].Route(far[0], far[1:]...)
 	}
+	// Packet sockets have an address that the host does not have.
+	local := func(i int) netip.Addr {
+		return netip.MustParseAddr(addr(i, map[node.Underlay]int{node.UnderlayPacket: 5, node.UnderlayUDP: 100}[tunnels[i].Underlay]))
+	}
 	for i, h := range homes {
 		h.Ready()
 		x.rs[i].Ready()
-		cfg := tunnel
-		cfg.Name, cfg.Local = "vx", netip.MustParseAddr(addr(i, 100))
-		remote := netip.MustParseAddr(addr(1-i, 100))
+		cfg := tunnels[i]
+		cfg.Name, cfg.Local = "vx", local(i)
 		if cfg.Underlay == node.UnderlayPacket {
-			cfg.Local, remote = netip.MustParseAddr(addr(i, 5)), netip.MustParseAddr(addr(1-i, 5))
-			cfg.Device, cfg.Prefix, cfg.Gateway = "eth0", netip.PrefixFrom(cfg.Local, map[bool]int{false: 24, true: 64}[v6]).Masked(), netip.MustParseAddr(addr(i, 254))
+			cfg.Device, cfg.Prefix, cfg.Gateway = "eth0", netip.PrefixFrom(cfg.Local, cfg.Local.BitLen()/2), netip.MustParseAddr(addr(i, 254))
+			if !v6 {
+				cfg.Prefix = netip.PrefixFrom(cfg.Local, 24)
+			}
+			cfg.Prefix = cfg.Prefix.Masked()
 		}
 		y := running(t, nil)
 		h.Do(func() {
 			check.OK(t, y.Apply(&node.Config{
 				Tunnels:  []node.Tunnel{cfg},
 				Ports:    []node.Port{{Name: "pod", DeviceConfig: port.DeviceConfig{Namespace: x.pods[i].NS}}},
-				Segments: []node.Segment{{VNI: vni, Members: []node.Member{{Port: "pod"}}, Tunnels: []node.SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{remote}}}}},
+				Segments: []node.Segment{{VNI: vni, Members: []node.Member{{Port: "pod"}}, Tunnels: []node.SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{local(1 - i)}}}}},
 			}))
 		})
 		x.pods[i].Addr("pod", fmt.Sprintf("192.168.7.%d/24", 1+i))
