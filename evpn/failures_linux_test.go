@@ -92,13 +92,7 @@ func TestReflector(t *testing.T) {
 		n.Plug(us, addr+"/24", sw)
 		us.Ready()
 		sites[i] = newSite(t, us, addr, Config{Peers: []Peer{{Addr: netip.MustParseAddr("192.0.2.9"), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}})
-		bridged[i], routed[i] = n.Host(fmt.Sprintf("bridged%d", i+1)), n.Host(fmt.Sprintf("routed%d", i+1))
-		mac := macOf["bridged"]
-		mac[4] = byte(i + 10)
-		sites[i].plug(bridged[i], 100, fmt.Sprintf("172.16.0.%d/24", i+11), mac)
-		mac[5]++
-		sites[i].plug(routed[i], 200, fmt.Sprintf("172.18.%d.2/24", i+1), mac)
-		routed[i].IP("route", "add", "default", "via", fmt.Sprintf("172.18.%d.1", i+1))
+		bridged[i], routed[i] = sites[i].hosts(n)
 	}
 	all := func() {
 		t.Helper()

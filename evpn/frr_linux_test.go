@@ -6,12 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/frr"
 )
 
 // has reports whether FRR has a route, by how it writes its key.
-func (l *aLab) has(key string) bool {
+func (l *aLab) has(key string) bool { return hasRoute(l.frr, key) }
+
+func hasRoute(f *frr.FRR, key string) bool {
 	var all map[string]json.RawMessage
-	if json.Unmarshal([]byte(l.frr.Do("show bgp l2vpn evpn json")), &all) != nil {
+	if json.Unmarshal([]byte(f.Do("show bgp l2vpn evpn json")), &all) != nil {
 		return false
 	}
 	for _, of := range all {

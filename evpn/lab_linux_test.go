@@ -13,14 +13,13 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/frr"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A site is a node of ours in a host of the lab, with segment 100 bridged, 200 routed, and VRF red with L3VNI 500.
+// A site is a node of ours in a host of the lab, with segments 100 and 200, and VRF red.
 type site struct {
 	t       *testing.T
 	host    *netns.Host
@@ -30,28 +29,54 @@ type site struct {
 	taps    int
 }
 
+// gateways are those of a site whose address ends in last: segment 100 is bridged, 200 routed, and the L3VNI is 500.
+func gateways(last byte) map[frame.VNI]node.Gateway {
+	return map[frame.VNI]node.Gateway{
+		200: {Addresses: prefixes(fmt.Sprintf("172.18.%d.1/24", last), fmt.Sprintf("2001:db8:18:%d::1/64", last))},
+		500: {MAC: frame.MAC{2, 0, 0, 0, 5, last}},
+	}
+}
+
+func prefixes(list ...string) (ps []netip.Prefix) {
+	for _, p := range list {
+		ps = append(ps, netip.MustParsePrefix(p))
+	}
+	return ps
+}
+
 func newSite(t *testing.T, h *netns.Host, addr string, c Config) *site {
+	a := netip.MustParseAddr(addr).AsSlice()
+	return newSiteWith(t, h, addr, c, gateways(a[len(a)-1]))
+}
+
+// newSiteWith makes a site with other gateways. The router ID is 192.0.2.N, where N ends the address, and the AS is 65000, unless c says else.
+func newSiteWith(t *testing.T, h *netns.Host, addr string, c Config, gws map[frame.VNI]node.Gateway) *site {
+	t.Helper()
 	s := &site{t: t, host: h, addr: netip.MustParseAddr(addr)}
-	last := s.addr.As4()[3]
 	s.node = check.Must(node.New(&node.Options{Owners: []string{"evpn"}}))(t)
 	h.Do(func() {
 		check.Must(s.node.Tunnel("vx", node.Tunnel{Local: s.addr, Config: vtep.Config{Peers: vtep.ListedPerVNI}}))(t)
 	})
 	for _, vni := range []frame.VNI{100, 200, 500} {
+		gw, routed := gws[vni]
+		if vni == 500 && !routed {
+			continue
+		}
 		seg := &node.Segment{Tunnels: []node.SegmentTunnel{{Tunnel: "vx", AttachConfig: vswitch.AttachConfig{NoLearn: true}}}}
 		if vni != 500 {
 			seg.Neighbours = &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}
 		}
 		v := check.Must(s.node.Segment(vni, seg))(t)
-		switch vni {
-		case 200:
-			check.OK(t, v.Gateway("red", node.Gateway{Addresses: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 18, last, 1}), 24)}}))
-		case 500:
-			check.OK(t, v.Gateway("red", l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0, 5, last}}))
+		if routed {
+			check.OK(t, v.Gateway("red", gw))
 		}
 	}
-	c.AS, c.RouterID, c.In = 65000, s.addr, h.Do
-	c.Listen = []netip.AddrPort{netip.AddrPortFrom(s.addr, 179)}
+	last := s.addr.AsSlice()
+	if c.AS == 0 {
+		c.AS = 65000
+	}
+	c.RouterID, c.In = netip.AddrFrom4([4]byte{192, 0, 2, last[len(last)-1]}), h.Do
+	c.Listen = append(c.Listen, netip.AddrPortFrom(s.addr, 179))
 	s.speaker = check.Must(New(s.node, &c))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -100,16 +125,7 @@ func newLab(t *testing.T) *aLab {
 	l := &aLab{Net: n, leaf: n.Router("frr"), theirs: n.Host("theirs"), bridged: n.Host("bridged"), routed: n.Host("routed")}
 	us, b := n.Host("us"), l.leaf
 	n.Link(us, oursAddr+"/24", b, theirsAddr+"/24")
-	_, port := n.Link(l.theirs, "172.16.0.2/24", b, "")
-	for _, vni := range []string{"100", "500"} {
-		b.IP("link", "add", "br"+vni, "type", "bridge")
-		b.IP("link", "add", "vx"+vni, "type", "vxlan", "id", vni, "local", theirsAddr, "dstport", "4789", "nolearning")
-		b.IP("link", "set", "vx"+vni, "master", "br"+vni)
-		b.IP("link", "set", "vx"+vni, "type", "bridge_slave", "neigh_suppress", "on", "learning", "off")
-		b.Up("vx" + vni)
-		b.Up("br" + vni)
-	}
-	b.IP("link", "set", port, "master", "br100")
+	kernelLeaf(n, b, theirsAddr, l.theirs, "100", "500")
 	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
 	l.theirs.IP("route", "add", "default", "via", "172.16.0.1")
 	us.Ready()
@@ -134,10 +150,42 @@ func newLab(t *testing.T) *aLab {
 	return l
 }
 
+// kernelLeaf gives a host that FRR will run in a bridge and a vxlan device for each VNI, and joins theirs, 172.16.0.2, to the first.
+func kernelLeaf(n *netns.Net, b *netns.Host, vtep string, theirs *netns.Host, vnis ...string) {
+	_, port := n.Link(theirs, "172.16.0.2/24", b, "")
+	for _, vni := range vnis {
+		b.IP("link", "add", "br"+vni, "type", "bridge")
+		b.IP("link", "add", "vx"+vni, "type", "vxlan", "id", vni, "local", vtep, "dstport", "4789", "nolearning")
+		b.IP("link", "set", "vx"+vni, "master", "br"+vni)
+		b.IP("link", "set", "vx"+vni, "type", "bridge_slave", "neigh_suppress", "on", "learning", "off")
+		b.Up("vx" + vni)
+		b.Up("br" + vni)
+	}
+	b.IP("link", "set", port, "master", "br"+vnis[0])
+}
+
+// peering is a session with a peer that is tried again soon.
+func peering(addr string, as uint32) Peer {
+	return Peer{Addr: netip.MustParseAddr(addr), AS: as, Retry: 100 * time.Millisecond, Hold: 9 * time.Second}
+}
+
 // floods and routes return how many VTEPs are in the flood list of a segment, and how many next hops a prefix of VRF red has.
 func (s *site) floods(vni frame.VNI) int { return len(s.node.Tunnels()["vx"].Flood(vni)) }
 
 func (s *site) routes(prefix string) int {
 	r, _ := s.node.Gateway().VRF("red").Route(netip.MustParsePrefix(prefix))
 	return len(r.Via)
+}
+
+// hosts gives the site 192.0.2.N a host in segment 100, 172.16.0.(10+N), and one in segment 200, 172.18.N.2.
+func (s *site) hosts(n *netns.Net) (bridged, routed *netns.Host) {
+	s.t.Helper()
+	a := s.addr.AsSlice()
+	last := a[len(a)-1]
+	bridged, routed = n.Host(fmt.Sprintf("bridged%d", last)), n.Host(fmt.Sprintf("routed%d", last))
+	s.plug(bridged, 100, fmt.Sprintf("172.16.0.%d/24,2001:db8:16::%[1]d/64", last+10), frame.MAC{2, 0, 0, 0, last + 9, 1})
+	s.plug(routed, 200, fmt.Sprintf("172.18.%d.2/24,2001:db8:18:%[1]d::2/64", last), frame.MAC{2, 0, 0, 0, last + 9, 2})
+	routed.IP("route", "add", "default", "via", fmt.Sprintf("172.18.%d.1", last))
+	routed.IP("route", "add", "default", "via", fmt.Sprintf("2001:db8:18:%d::1", last))
+	return bridged, routed
 }

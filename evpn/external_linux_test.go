@@ -1,0 +1,94 @@
+package evpn
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/frr"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// Every leaf has an AS of its own, one of them an AS of four bytes, and the spine another: two of ours and one of FRR. All reach all,
+// bridged and by the L3VNI, with the next hops of the leaves.
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	const spineAS, frrAS = 65100, 65003
+	ases := [2]uint32{65001, 4200000002}
+	n := netns.New(t)
+	sw, spine, b, theirs := n.Switch("sw"), n.Host("spine"), n.Router("frr"), n.Host("theirs")
+	n.Plug(spine, "192.0.2.9/24", sw)
+	n.Plug(b, "192.0.2.3/24", sw)
+	kernelLeaf(n, b, "192.0.2.3", theirs, "100", "500")
+	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
+	theirs.IP("route", "add", "default", "via", "172.16.0.1")
+	conf := "router bgp 65100\n bgp router-id 192.0.2.9\n no bgp default ipv4-unicast\n no bgp ebgp-requires-policy\n"
+	family := " address-family l2vpn evpn\n"
+	for i, as := range []uint32{ases[0], ases[1], frrAS} {
+		conf += fmt.Sprintf(" neighbor 192.0.2.%d remote-as %d\n", i+1, as)
+		family += fmt.Sprintf("  neighbor 192.0.2.%d activate\n  neighbor 192.0.2.%[1]d attribute-unchanged next-hop\n", i+1)
+	}
+	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, frr.Daemon{Name: "bgpd", Config: conf + family})
+	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, frr.Daemon{Name: "bgpd", Config: fmt.Sprintf(`router bgp %d
+ bgp router-id 192.0.2.3
+ no bgp default ipv4-unicast
+ no bgp ebgp-requires-policy
+ neighbor 192.0.2.9 remote-as %d
+ address-family ipv4 unicast
+  redistribute connected
+ address-family l2vpn evpn
+  neighbor 192.0.2.9 activate
+  advertise-all-vni
+  advertise ipv4 unicast
+`, frrAS, spineAS)})
+	var sites [2]*site
+	var bridged, routed [2]*netns.Host
+	for i := range sites {
+		us, addr := n.Host(fmt.Sprintf("us%d", i+1)), fmt.Sprintf("192.0.2.%d", i+1)
+		n.Plug(us, addr+"/24", sw)
+		us.Ready()
+		sites[i] = newSite(t, us, addr, Config{AS: ases[i], Peers: []Peer{peering("192.0.2.9", spineAS)}})
+		bridged[i], routed[i] = sites[i].hosts(n)
+	}
+	theirs.Ping("172.16.0.1", 1)
+	spine.Until("flood lists", func() bool {
+		return sites[0].floods(100) == 2 && sites[1].floods(100) == 2 && len(b.Peers("vx100", "00:00:00:00:00:00")) == 2
+	})
+	bridged[0].Until("bridged", func() bool {
+		return pings(bridged[0], "172.16.0.12") && pings(bridged[0], "172.16.0.2") && pings(bridged[1], "172.16.0.2")
+	})
+	for i := range sites {
+		routed[i].Ping(fmt.Sprintf("172.18.%d.1", i+1), 1)
+	}
+	for i, s := range sites {
+		addr := fmt.Sprintf("192.0.2.%d", i+1)
+		spine.Until("FRR to have the routes of "+addr, func() bool {
+			mac := fmt.Sprintf("02:00:00:00:%02x:01", 10+i)
+			return b.Peers("vx100", mac) != nil && b.Peers("vx100", mac)[0] == addr && hasRoute(leaf, "[3]:[0]:[32]:["+addr+"]") && hasRoute(leaf, fmt.Sprintf("[5]:[0]:[24]:[172.18.%d.0]", i+1)) &&
+				hasRoute(leaf, fmt.Sprintf("[2]:[0]:[48]:[%s]:[32]:[172.16.0.%d]", mac, 11+i))
+		})
+		other := 2 - i
+		spine.Until(addr+" to have the others' routes", func() bool {
+			return s.routes("172.16.0.2/32") == 1 && s.routes(fmt.Sprintf("172.18.%d.0/24", other)) == 1 && s.routes(fmt.Sprintf("172.18.%d.2/32", other)) == 1
+		})
+	}
+	check.Equal(t, "TTL, ours to ours", routed[0].PingTTL("172.18.2.2"), 62)
+	check.Equal(t, "TTL, ours to FRR", routed[0].PingTTL("172.16.0.2"), 62)
+	check.Equal(t, "TTL, FRR to ours", theirs.PingTTL("172.18.2.2"), 62)
+	check.Equal(t, "TTL, bridged", bridged[1].PingTTL("172.16.0.2"), 64)
+	for _, s := range sites {
+		st := s.speaker.Status()
+		if p := st.Peers[0]; p.State != "established" || p.AS != spineAS || p.Error != "" {
+			t.Errorf("%v: %+v", s.addr, p)
+		}
+		for _, x := range st.Segments {
+			if x.VNI == 100 && (x.VTEPs != 2 || x.Hosts == 0 || x.Remote == 0) {
+				t.Errorf("%v: %+v", s.addr, x)
+			}
+		}
+		delete(st.Malformed, "as-loop") // the spine says our own routes back
+		if len(st.LeftOut)+len(st.Malformed) > 0 {
+			t.Errorf("%v: left out %v, malformed %v", s.addr, st.LeftOut, st.Malformed)
+		}
+	}
+}
