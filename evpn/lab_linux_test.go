@@ -3,7 +3,9 @@ package evpn
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -188,4 +190,24 @@ func (s *site) hosts(n *netns.Net) (bridged, routed *netns.Host) {
 	routed.IP("route", "add", "default", "via", fmt.Sprintf("172.18.%d.1", last))
 	routed.IP("route", "add", "default", "via", fmt.Sprintf("2001:db8:18:%d::1", last))
 	return bridged, routed
+}
+
+// healthy fails the test unless all sessions are there, none has ended with a notification, and all routes are used, but for reasons.
+func (s *site) healthy(reasons ...string) Status {
+	s.t.Helper()
+	st := s.speaker.Status()
+	for _, p := range st.Peers {
+		if p.State != "established" || strings.Contains(p.Error, "notification") {
+			s.t.Errorf("%v: %+v", s.addr, p)
+		}
+	}
+	left, malformed := maps.Clone(st.LeftOut), maps.Clone(st.Malformed)
+	for _, r := range reasons {
+		delete(left, r)
+		delete(malformed, r)
+	}
+	if len(left)+len(malformed) > 0 {
+		s.t.Errorf("%v: left out %v, malformed %v", s.addr, st.LeftOut, st.Malformed)
+	}
+	return st
 }

@@ -88,6 +88,7 @@ var allowed = map[string][]string{
 	"internal/lab/fake":  {"frame"},
 	"internal/lab/fault": {},
 	"internal/lab/frr":   {"internal/lab/netns"},
+	"internal/lab/gobgp": {"internal/lab/netns"},
 	"internal/lab/netns": {},
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},

@@ -3,14 +3,13 @@ package bgp
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/internal/lab/gobgp"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -80,27 +79,7 @@ func sorted(c route.Communities) route.Communities {
 
 // startGoBGP starts gobgpd as the reflector.
 func startGoBGP(t *testing.T, h *netns.Host) {
-	netns.Tool(t, "gobgpd")
-	var b strings.Builder
-	fmt.Fprintf(&b, "[global.config]\nas = 65000\nrouter-id = %q\n", theirsAddr)
-	for _, n := range []string{oursAddr, "192.0.2.3"} {
-		fmt.Fprintf(&b, `[[neighbors]]
-[neighbors.config]
-neighbor-address = %q
-peer-as = 65000
-[neighbors.transport.config]
-passive-mode = true
-[neighbors.route-reflector.config]
-route-reflector-client = true
-route-reflector-cluster-id = %q
-[[neighbors.afi-safis]]
-[neighbors.afi-safis.config]
-afi-safi-name = "l2vpn-evpn"
-`, n, theirsAddr)
-	}
-	file := filepath.Join(t.TempDir(), "gobgpd.toml")
-	must(t, os.WriteFile(file, []byte(b.String()), 0o644))
-	h.Start("gobgpd", "-f", file, "--api-hosts", "127.0.0.1:50051")
+	gobgp.Reflect(t, h, 65000, theirsAddr, oursAddr, "192.0.2.3")
 }
 
 // reflectFRR starts FRR as the reflector.

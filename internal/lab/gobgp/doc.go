@@ -1,0 +1,2 @@
+// Package gobgp runs gobgpd in hosts of package netns.
+package gobgp
