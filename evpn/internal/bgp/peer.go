@@ -143,12 +143,18 @@ func (p *peer) begin() bool {
 func (p *peer) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil && !errors.Is(err, errCollision) {
+	if err != nil && !(collided(err) && (p.current != nil || errors.Is(err, errCollision))) {
 		p.last = err
 	}
 	if p.current == nil {
 		p.set("idle")
 	}
+}
+
+// collided reports whether a connection ended since another was kept, as we or the peer saw it.
+func collided(err error) bool {
+	n, ok := errors.AsType[*Notification](err)
+	return errors.Is(err, errCollision) || ok && n.Code == errCease && n.Subcode == ceaseCollision
 }
 
 func (p *peer) dial(ctx context.Context) (c net.Conn, err error) {

@@ -275,6 +275,32 @@ func TestCollision(t *testing.T) {
 	}
 }
 
+// A peer that keeps the connection it has opened says so on the other. That is no error to show.
+func TestCollisionOfPeer(t *testing.T) {
+	t.Parallel()
+	c, other := pair(t, 65000, 65000, nil)
+	l, err := net.Listen("tcp", other.Listen[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, _, _ := start(t, c)
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	dialed := &script{t, conn, bufio.NewReader(conn)}
+	dialed.want(typeOpen)
+	dialed.say(notify(errCease, ceaseCollision).marshal())
+	until(t, "the error", func() bool { return b.Status()[0].Last != nil })
+	connect(t, c).open(helloAs([4]byte{200, 1, 1, 1}, 0, 0))
+	until(t, "session", func() bool { return state(b) == "established" })
+	if err := b.Status()[0].Last; err != nil {
+		t.Error(err)
+	}
+}
+
 // A peer that connects and says nothing, or what is not to be said then.
 func TestUnexpected(t *testing.T) {
 	t.Parallel()

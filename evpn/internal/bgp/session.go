@@ -193,6 +193,9 @@ func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) 
 	}
 	s.live = true
 	s.set("established")
+	if collided(s.last) {
+		s.last = nil // this is the one that was kept
+	}
 	s.mu.Unlock()
 	s.peer.up(&s.open)
 	s.b.out.join(&s.queue)
