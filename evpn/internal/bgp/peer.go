@@ -83,7 +83,7 @@ func (p *peer) run(ctx context.Context) {
 	pause := time.Duration(0)
 	for p.idle(ctx, pause) {
 		c, err := p.dial(ctx)
-		established := false
+		established, begun := false, time.Now()
 		if err == nil && !p.begin() {
 			c.Close() // meanwhile the peer has connected
 			continue
@@ -95,7 +95,7 @@ func (p *peer) run(ctx context.Context) {
 			p.mu.Unlock()
 		}
 		p.failed(err)
-		if established || pause == 0 {
+		if pause == 0 || established && (!refused(err) || time.Since(begun) > time.Minute) {
 			pause = p.Retry
 		} else {
 			pause = min(2*pause, time.Minute)
@@ -149,6 +149,12 @@ func (p *peer) failed(err error) {
 	if p.current == nil {
 		p.set("idle")
 	}
+}
+
+// refused reports whether a session ended since one side does not take what the other says, so that the next is likely to end the same way.
+func refused(err error) bool {
+	n, ok := errors.AsType[*Notification](err)
+	return ok && n.Code <= errUpdate
 }
 
 // collided reports whether a connection ended since another was kept, as we or the peer saw it.

@@ -275,6 +275,34 @@ func TestCollision(t *testing.T) {
 	}
 }
 
+// A peer that refuses what we say is tried less and less often.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	c, other := pair(t, 65000, 65000, nil)
+	l, err := net.Listen("tcp", other.Listen[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, h, _ := start(t, c)
+	l.(*net.TCPListener).SetDeadline(time.Now().Add(3 * time.Second))
+	n := 0
+	for ; ; n++ {
+		conn, err := l.Accept()
+		if err != nil {
+			break
+		}
+		s := &script{t, conn, bufio.NewReader(conn)}
+		s.open(helloAs([4]byte{9}, 0, 0))
+		s.say(notify(errUpdate, 9).marshal())
+		s.Close()
+	}
+	c1, last := h.counts()
+	if n > 10 || c1.ups < 3 || b.Status()[0].Last == nil { // 50 ms at first, doubled each time: 3 s are the first six or seven
+		t.Errorf("%d connections in 3 s, %+v, %v", n, c1, last)
+	}
+}
+
 // A peer that keeps the connection it has opened says so on the other. That is no error to show.
 func TestCollisionOfPeer(t *testing.T) {
 	t.Parallel()
