@@ -179,14 +179,17 @@ func (s *site) routes(prefix string) int {
 	return len(r.Via)
 }
 
+// macIn returns the MAC of the host of site n that is bridged (1) or routed (2).
+func macIn(n, which int) frame.MAC { return frame.MAC{2, 0, 0, 0, byte(n + 9), byte(which)} }
+
 // hosts gives the site 192.0.2.N a host in segment 100, 172.16.0.(10+N), and one in segment 200, 172.18.N.2.
 func (s *site) hosts(n *netns.Net) (bridged, routed *netns.Host) {
 	s.t.Helper()
 	a := s.addr.AsSlice()
 	last := a[len(a)-1]
 	bridged, routed = n.Host(fmt.Sprintf("bridged%d", last)), n.Host(fmt.Sprintf("routed%d", last))
-	s.plug(bridged, 100, fmt.Sprintf("172.16.0.%d/24,2001:db8:16::%[1]d/64", last+10), frame.MAC{2, 0, 0, 0, last + 9, 1})
-	s.plug(routed, 200, fmt.Sprintf("172.18.%d.2/24,2001:db8:18:%[1]d::2/64", last), frame.MAC{2, 0, 0, 0, last + 9, 2})
+	s.plug(bridged, 100, fmt.Sprintf("172.16.0.%d/24,2001:db8:16::%[1]d/64", last+10), macIn(int(last), 1))
+	s.plug(routed, 200, fmt.Sprintf("172.18.%d.2/24,2001:db8:18:%[1]d::2/64", last), macIn(int(last), 2))
 	routed.IP("route", "add", "default", "via", fmt.Sprintf("172.18.%d.1", last))
 	routed.IP("route", "add", "default", "via", fmt.Sprintf("2001:db8:18:%d::1", last))
 	return bridged, routed
