@@ -122,7 +122,7 @@ const (
 
 var macOf = map[string]frame.MAC{"bridged": {2, 0, 0, 0, 1, 1}, "routed": {2, 0, 0, 0, 1, 2}}
 
-func newLab(t *testing.T) *aLab {
+func newLab(t *testing.T, more ...Peer) *aLab {
 	n := netns.New(t)
 	l := &aLab{Net: n, leaf: n.Router("frr"), theirs: n.Host("theirs"), bridged: n.Host("bridged"), routed: n.Host("routed")}
 	us, b := n.Host("us"), l.leaf
@@ -145,7 +145,7 @@ func newLab(t *testing.T) *aLab {
 `, theirsAddr, oursAddr)}
 	l.frr = frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, l.bgpd)
 	l.theirs.Ping("172.16.0.1", 1)
-	l.us = newSite(t, us, oursAddr, Config{Peers: []Peer{{Addr: netip.MustParseAddr(theirsAddr), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}})
+	l.us = newSite(t, us, oursAddr, Config{Peers: append(more, Peer{Addr: netip.MustParseAddr(theirsAddr), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second})})
 	l.us.plug(l.bridged, 100, "172.16.0.11/24", macOf["bridged"])
 	l.us.plug(l.routed, 200, "172.18.1.2/24", macOf["routed"])
 	l.routed.IP("route", "add", "default", "via", "172.18.1.1")
