@@ -29,18 +29,7 @@ func TestExternal(t *testing.T) {
 		family += fmt.Sprintf("  neighbor 192.0.2.%d activate\n  neighbor 192.0.2.%[1]d attribute-unchanged next-hop\n", i+1)
 	}
 	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, frr.Daemon{Name: "bgpd", Config: conf + family})
-	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, frr.Daemon{Name: "bgpd", Config: fmt.Sprintf(`router bgp %d
- bgp router-id 192.0.2.3
- no bgp default ipv4-unicast
- no bgp ebgp-requires-policy
- neighbor 192.0.2.9 remote-as %d
- address-family ipv4 unicast
-  redistribute connected
- address-family l2vpn evpn
-  neighbor 192.0.2.9 activate
-  advertise-all-vni
-  advertise ipv4 unicast
-`, frrAS, spineAS)})
+	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, leafConfig(frrAS, "192.0.2.3", "192.0.2.9", spineAS))
 	var sites [2]*site
 	var bridged, routed [2]*netns.Host
 	for i := range sites {

@@ -67,17 +67,7 @@ func TestIPv6FRR(t *testing.T) {
 	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
 	theirs.IP("route", "add", "default", "via", "172.16.0.1")
 	us.Ready()
-	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, frr.Daemon{Name: "bgpd", Config: fmt.Sprintf(`router bgp 65000
- bgp router-id %s
- no bgp default ipv4-unicast
- neighbor 2001:db8::1 remote-as 65000
- address-family ipv4 unicast
-  redistribute connected
- address-family l2vpn evpn
-  neighbor 2001:db8::1 activate
-  advertise-all-vni
-  advertise ipv4 unicast
-`, theirsAddr)})
+	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, leafConfig(65000, theirsAddr, "2001:db8::1", 65000))
 	s := newSite(t, us, oursAddr, Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("[2001:db8::1]:179")}, Peers: []Peer{peering("2001:db8::2", 65000)}})
 	bridged, routed := s.hosts(n)
 	bridged.Until("bridged", func() bool { return pings(bridged, "172.16.0.2") })
