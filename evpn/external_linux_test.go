@@ -22,13 +22,7 @@ func TestExternal(t *testing.T) {
 	kernelLeaf(n, b, "192.0.2.3", theirs, "100", "500")
 	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
 	theirs.IP("route", "add", "default", "via", "172.16.0.1")
-	conf := "router bgp 65100\n bgp router-id 192.0.2.9\n no bgp default ipv4-unicast\n no bgp ebgp-requires-policy\n"
-	family := " address-family l2vpn evpn\n"
-	for i, as := range []uint32{ases[0], ases[1], frrAS} {
-		conf += fmt.Sprintf(" neighbor 192.0.2.%d remote-as %d\n", i+1, as)
-		family += fmt.Sprintf("  neighbor 192.0.2.%d activate\n  neighbor 192.0.2.%[1]d attribute-unchanged next-hop\n", i+1)
-	}
-	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, frr.Daemon{Name: "bgpd", Config: conf + family})
+	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, spineConfig("192.0.2.9", ases[0], ases[1], frrAS))
 	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, leafConfig(frrAS, "192.0.2.3", "192.0.2.9", spineAS))
 	var sites [2]*site
 	var bridged, routed [2]*netns.Host
