@@ -52,6 +52,8 @@ type Config struct {
 	Mobility Mobility `json:"mobility,omitzero"` // of hosts
 	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
 
+	RFC8365Targets bool `json:"rfc8365Targets,omitzero"` // derives route targets with RFC 8365's mark beside the VNI, as FRR does with autort rfc8365-compatible
+
 	MaxHosts  int `json:"maxHosts,omitzero"`  // MACs that peers may have in a segment; default 131072
 	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that peers may have in a VRF, with hosts; default 131072
 	MaxPaths  int `json:"maxPaths,omitzero"`  // routes that all peers may have, half of it shared equally by them; default 2097152
@@ -216,7 +218,7 @@ func (c *Config) withoutFiles() bgp.Config {
 // table returns the settings of the table.
 func (c *Config) table() table.Config {
 	return table.Config{
-		AS: c.AS, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes, MaxVTEPs: c.MaxVTEPs,
+		AS: c.AS, RFC8365: c.RFC8365Targets, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes, MaxVTEPs: c.MaxVTEPs,
 		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
 	}
 }

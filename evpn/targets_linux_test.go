@@ -29,10 +29,7 @@ func targetLab(t *testing.T, c Config, lines ...string) (s *site, f *frr.FRR, th
 // own AS.
 func TestTargetsRFC8365(t *testing.T) {
 	t.Parallel()
-	s, f, theirs, bridged, routed := targetLab(t, Config{
-		Segments: []Segment{{VNI: 100, Export: []string{"65000:268435556"}}, {VNI: 200, Export: []string{"65000:268435656"}}},
-		VRFs:     []VRF{{Name: "red", Export: []string{"65000:268435956"}}},
-	}, "  autort rfc8365-compatible")
+	s, f, theirs, bridged, routed := targetLab(t, Config{RFC8365Targets: true}, "  autort rfc8365-compatible")
 	bridged.Until("bridged", func() bool { return pings(bridged, "172.16.0.2") })
 	routed.Until("routed", func() bool { return pings(routed, "172.16.0.2") && pings(theirs, "172.18.1.2") })
 	shows(t, f, "RT:65003:268435556", "RT:65003:268435956", "RT:65000:268435556", "RT:65000:268435956")

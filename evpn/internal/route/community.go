@@ -58,6 +58,9 @@ func TargetFrom(as, n uint32) (t Target, err error) {
 	return t, nil
 }
 
+// VXLANTarget is what RFC 8365, section 5.1.2.1, has beside a VNI in the number of a derived target: type 1, VXLAN.
+const VXLANTarget = 1 << 28
+
 // VNI returns the VNI that a derived route target has, whatever its AS: n of AS:n, or what RFC 8365, section 5.1.2.1, puts into the
 // lowest 24 bits beside its own marks. ok is false for a target that cannot be derived from a VNI.
 func (t Target) VNI() (vni frame.VNI, ok bool) {
@@ -65,8 +68,8 @@ func (t Target) VNI() (vni frame.VNI, ok bool) {
 	switch t[0] {
 	case typeAS2:
 		n = binary.BigEndian.Uint32(t[4:])
-		if n>>28 == 1 { // type 1 is VXLAN; the domain ID is 0
-			n &^= 1 << 28
+		if n>>28 == 1 { // the domain ID is 0
+			n &^= VXLANTarget
 		}
 	case typeAS4:
 		n = uint32(binary.BigEndian.Uint16(t[6:]))

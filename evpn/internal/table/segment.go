@@ -264,9 +264,13 @@ func (t *Table) importers(c route.Communities, f func(*segment), g func(*vrf)) {
 // derived returns the route target of our AS and a VNI. Behind an AS of four bytes only 16 bits are left, so that a larger VNI has the
 // lower half of the AS, as in FRR.
 func (t *Table) derived(vni frame.VNI) route.Target {
-	x, err := route.TargetFrom(t.cfg.AS, uint32(vni))
+	n := uint32(vni)
+	if t.cfg.RFC8365 {
+		n |= route.VXLANTarget
+	}
+	x, err := route.TargetFrom(t.cfg.AS, n)
 	if err != nil {
-		x, _ = route.TargetFrom(t.cfg.AS&0xffff, uint32(vni))
+		x, _ = route.TargetFrom(t.cfg.AS&0xffff, n)
 	}
 	return x
 }

@@ -21,6 +21,7 @@ const (
 // Config says how a Table works.
 type Config struct {
 	AS         uint32 // of derived route targets
+	RFC8365    bool   // derives them with the mark of RFC 8365, section 5.1.2.1
 	RouterID   netip.Addr
 	Mobility   mobility.Config
 	MaxHosts   int                                // MACs of peers in a segment; 0 = DefaultMaxHosts
@@ -81,7 +82,15 @@ func (t *Table) Configure(c Config) {
 	c = c.full()
 	was := t.cfg
 	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.MaxVTEPs = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.MaxVTEPs
-	t.cfg.Mobility, t.cfg.Release = c.Mobility, c.Release
+	t.cfg.Mobility, t.cfg.Release, t.cfg.RFC8365 = c.Mobility, c.Release, c.RFC8365
+	if was.RFC8365 != c.RFC8365 {
+		for _, s := range t.segments {
+			t.touchSegment(s)
+		}
+		for _, v := range t.vrfs {
+			t.touchVRF(v)
+		}
+	}
 	if t.cfg.Distance = c.Distance; was.Distance != c.Distance {
 		for _, v := range t.vrfs {
 			t.touchVRF(v)
