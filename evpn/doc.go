@@ -40,6 +40,12 @@
 //
 // [Speaker.Configure] changes the settings under traffic. Segments, gateways and routes of the node need nothing: the Speaker follows them.
 //
+// # With other implementations
+//
+// Tested with FRR 8.4, as a leaf, a spine, a border leaf and a route reflector, and with gobgpd 3.10 as a route reflector. A spine in
+// another AS must leave next hops as they are (FRR: neighbor attribute-unchanged next-hop). FRR 8 has no IPv6 VTEPs, and ends a session that
+// says one. gobgpd 3 passes on no route with an EVPN community that it does not know, such as that of an IPv6 router's address.
+//
 // Not supported yet: Ethernet segments with several VTEPs (types 1 and 4 are left out; a type 2 with a segment is used as if it had
 // none).
 package evpn
