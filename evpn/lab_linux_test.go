@@ -220,3 +220,14 @@ func (s *site) healthy(reasons ...string) Status {
 	}
 	return st
 }
+
+// linkLocal returns the link-local address of a device, and the device's number.
+func linkLocal(t *testing.T, h *netns.Host, dev string) (addr, index string) {
+	t.Helper()
+	f := strings.Fields(h.IP("-6", "-o", "addr", "show", "dev", dev, "scope", "link"))
+	if len(f) < 4 {
+		t.Fatalf("%s has no link-local address: %q", dev, f)
+	}
+	addr, _, _ = strings.Cut(f[3], "/")
+	return addr, strings.TrimSuffix(f[0], ":")
+}

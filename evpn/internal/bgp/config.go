@@ -88,6 +88,9 @@ func (p *Peer) Check() error {
 	case a.IsUnspecified() || a.IsMulticast():
 		w.Want("Addr", p.Addr, "the address of a host")
 	}
+	if p.Addr.IsLinkLocalUnicast() && p.Addr.Is6() && p.Addr.Zone() == "" {
+		w.Want("Addr", p.Addr, "a link-local address with its interface, such as fe80::1%%eth0")
+	}
 	if p.AS == 0 {
 		w.Want("AS", p.AS, "1 to 4294967295")
 	}

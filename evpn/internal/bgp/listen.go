@@ -54,7 +54,7 @@ func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l *listener, err e
 	if l.v4 {
 		network = "tcp4"
 	}
-	b.conf.In(func() { l.Listener, err = lc.Listen(ctx, network, at.String()) })
+	b.conf.In(func() { l.Listener, err = lc.Listen(ctx, network, netip.AddrPortFrom(numbered(at.Addr()), at.Port()).String()) })
 	return l, err
 }
 
@@ -107,7 +107,7 @@ func (b *BGP) accept(ctx context.Context, l *listener) {
 			}
 			continue
 		}
-		p := (*b.peers.Load())[c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()]
+		p := b.peerOf(c)
 		if p == nil || !p.admit(c) {
 			c.Close()
 			continue

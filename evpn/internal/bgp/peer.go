@@ -165,10 +165,12 @@ func collided(err error) bool {
 
 func (p *peer) dial(ctx context.Context) (c net.Conn, err error) {
 	d := net.Dialer{Timeout: openTime, Control: p.control}
-	if p.Local.IsValid() {
-		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.Local, 0))
-	}
-	p.b.conf.In(func() { c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(p.Addr, p.Port).String()) })
+	p.b.conf.In(func() {
+		if p.Local.IsValid() {
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(numbered(p.Local), 0))
+		}
+		c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(numbered(p.Addr), p.Port).String())
+	})
 	return c, err
 }
 

@@ -2,7 +2,9 @@ package bgp
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +34,22 @@ func setPassword(fd uintptr, addr netip.Addr, password string) error {
 
 // setByte sets the i-th byte after the family.
 func setByte(a *unix.SockaddrStorage, i int, v byte) { a.Data[i] = v }
+
+// zoneOf returns the number of the interface that the other end's link-local address is on, "" if there is none.
+func zoneOf(c net.Conn) (zone string) {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return ""
+	}
+	_ = onSocket(raw, func(fd uintptr) error {
+		a, err := unix.Getpeername(int(fd))
+		if a, ok := a.(*unix.SockaddrInet6); ok {
+			zone = strconv.Itoa(int(a.ZoneId))
+		}
+		return err
+	})
+	return zone
+}
 
 // setTTL sends with a TTL of 255 and wants what is received to have come over at most hops hops (RFC 5082).
 func setTTL(fd uintptr, v4 bool, hops uint8) error {
