@@ -213,6 +213,7 @@ func oneFabric(t *testing.T, seed uint64) {
 			if busy == was {
 				return
 			}
+			time.Sleep(2 * time.Minute) // an address that was not learned elsewhere stays where it was until it ages
 			speakAll(hosts)
 		}
 	}
