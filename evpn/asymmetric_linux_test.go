@@ -11,6 +11,11 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
+// anycast returns a gateway that others have too.
+func anycast(n byte, addrs ...string) node.Gateway {
+	return node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0xfe, n}, VTEPMAC: frame.MAC{2, 0, 0, 0, 0xfd, n}, Anycast: true, Addresses: prefixes(addrs...)}
+}
+
 // FRR and ours are gateways of the same segments, with the same addresses and MACs. Asymmetric IRB routes once, where the packet comes
 // in (RFC 9135, section 4.2): to the host's segment, and nothing by an L3VNI.
 func TestAsymmetric(t *testing.T) {
@@ -31,8 +36,8 @@ func TestAsymmetric(t *testing.T) {
 			n.Link(us, oursAddr+"/24", b, theirsAddr+"/24")
 			kernelLeaf(n, b, theirsAddr, theirs, c.vnis...)
 			gws := map[frame.VNI]node.Gateway{
-				100: {MAC: frame.MAC{2, 0, 0, 0, 0xfe, 1}, VTEPMAC: frame.MAC{2, 0, 0, 0, 0xfd, 1}, Anycast: true, Addresses: prefixes("172.16.0.1/24", "2001:db8:16::1/64")},
-				200: {MAC: frame.MAC{2, 0, 0, 0, 0xfe, 2}, VTEPMAC: frame.MAC{2, 0, 0, 0, 0xfd, 2}, Anycast: true, Addresses: prefixes("172.18.1.1/24", "2001:db8:18:1::1/64")},
+				100: anycast(1, "172.16.0.1/24", "2001:db8:16::1/64"),
+				200: anycast(2, "172.18.1.1/24", "2001:db8:18:1::1/64"),
 			}
 			for i, vni := range c.vnis {
 				switch vni {

@@ -98,7 +98,8 @@ func TestChanges(t *testing.T) {
 	l.us.host.Addr("eth0", "192.0.2.11/24")
 	l.us.host.Do(func() { update(func(c *node.Config) { c.Tunnels[0].Local = netip.MustParseAddr("192.0.2.11") }) })
 	l.us.host.Until("another VTEP", func() bool {
-		return l.kernel("vx100", "00:00:00:00:00:00", "192.0.2.11") && l.kernel("vx100", "02:00:00:00:01:01", "192.0.2.11") && !l.kernel("vx100", "00:00:00:00:00:00", oursAddr)
+		return l.kernel("vx100", "00:00:00:00:00:00", "192.0.2.11") && !l.kernel("vx100", "00:00:00:00:00:00", oursAddr) &&
+			l.kernel("vx100", "02:00:00:00:01:01", "192.0.2.11")
 	})
 	_, after, _ := strings.Cut(l.frr.Do("show bgp l2vpn evpn"), prefix+"\n")
 	if hop, _, _ := strings.Cut(strings.TrimSpace(after), " "); hop != "192.0.2.11" {

@@ -134,7 +134,9 @@ func newLab(t *testing.T, more ...Peer) *aLab {
 	l.bgpd = leafConfig(65000, theirsAddr, oursAddr, 65000, " exit-address-family", " neighbor "+oursAddr+" timers 1 3")
 	l.frr = frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, l.bgpd)
 	l.theirs.Ping("172.16.0.1", 1)
-	l.us = newSite(t, us, oursAddr, Config{Peers: append(more, Peer{Addr: netip.MustParseAddr(theirsAddr), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second})})
+	p := peering(theirsAddr, 65000)
+	p.Hold = 3 * time.Second
+	l.us = newSite(t, us, oursAddr, Config{Peers: append(more, p)})
 	l.us.plug(l.bridged, 100, "172.16.0.11/24", macOf["bridged"])
 	l.us.plug(l.routed, 200, "172.18.1.2/24", macOf["routed"])
 	l.routed.IP("route", "add", "default", "via", "172.18.1.1")

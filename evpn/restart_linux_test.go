@@ -48,7 +48,10 @@ func TestGracefulReflector(t *testing.T) {
 		}
 		return n
 	}
-	ping := []*netns.Proc{bridged[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "400", "172.16.0.12"), routed[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "400", "172.18.2.2")}
+	ping := []*netns.Proc{
+		bridged[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "400", "172.16.0.12"),
+		routed[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "400", "172.18.2.2"),
+	}
 	reflector.Kill("bgpd")
 	sw.Until("stale routes", func() bool { return stale() == 2 })
 	reflector.Start(t, bgpd)

@@ -56,7 +56,8 @@ func TestTargetsExplicit(t *testing.T) {
 	}
 	bridged.Until("bridged", func() bool { return pings(bridged, "172.16.0.2") })
 	routed.Until("routed", func() bool { return pings(routed, "172.16.0.2") && pings(theirs, "172.18.1.2") })
-	shows(t, f, "Route Distinguisher: 192.0.2.1:7\n", "Route Distinguisher: 65000:9\n", "RT:65000:777 ET:8", "RT:192.0.2.1:5777 ET:8", "ET:8 RT:192.0.2.2:5 RT:65003:5888")
+	shows(t, f, "Route Distinguisher: 192.0.2.1:7\n", "Route Distinguisher: 65000:9\n",
+		"RT:65000:777 ET:8", "RT:192.0.2.1:5777 ET:8", "ET:8 RT:192.0.2.2:5 RT:65003:5888")
 	s.healthy("as-loop")
 }
 

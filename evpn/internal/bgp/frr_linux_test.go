@@ -16,13 +16,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // startFRR starts the bgpd of FRR in a host, with its zebra.
 func startFRR(t testing.TB, h *netns.Host, zebra, bgpd string) *frr.FRR {
 	t.Helper()
