@@ -25,26 +25,18 @@ func TestExternal(t *testing.T) {
 	theirs.IP("route", "add", "default", "via", "172.16.0.1")
 	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, spineConfig("192.0.2.9", ases[0], ases[1], frrAS))
 	leaf := frr.Start(t, b, frr.Daemon{Name: "zebra", Config: "vni 500\n"}, leafConfig(frrAS, "192.0.2.3", "192.0.2.9", spineAS))
-	var sites [2]*site
-	var bridged, routed [2]*netns.Host
-	for i := range sites {
-		us, addr := n.Host(fmt.Sprintf("us%d", i+1)), fmt.Sprintf("192.0.2.%d", i+1)
-		n.Plug(us, addr+"/24", sw)
-		us.Ready()
-		sites[i] = newSite(t, us, addr, Config{AS: ases[i], Peers: []Peer{peering("192.0.2.9", spineAS)}})
-		bridged[i], routed[i] = sites[i].hosts(n)
-	}
+	p := newPair(t, n, sw, "192.0.2.%d/24", func(i int) Config { return Config{AS: ases[i], Peers: []Peer{peering("192.0.2.9", spineAS)}} })
 	theirs.Ping("172.16.0.1", 1)
 	spine.Until("flood lists", func() bool {
-		return sites[0].floods(100) == 2 && sites[1].floods(100) == 2 && len(b.Peers("vx100", "00:00:00:00:00:00")) == 2
+		return p.sites[0].floods(100) == 2 && p.sites[1].floods(100) == 2 && len(b.Peers("vx100", "00:00:00:00:00:00")) == 2
 	})
-	bridged[0].Until("bridged", func() bool {
-		return pings(bridged[0], "172.16.0.12") && pings(bridged[0], "172.16.0.2") && pings(bridged[1], "172.16.0.2")
+	p.bridged[0].Until("bridged", func() bool {
+		return pings(p.bridged[0], "172.16.0.12") && pings(p.bridged[0], "172.16.0.2") && pings(p.bridged[1], "172.16.0.2")
 	})
-	for i := range sites {
-		routed[i].Ping(fmt.Sprintf("172.18.%d.1", i+1), 1)
+	for i := range p.sites {
+		p.routed[i].Ping(fmt.Sprintf("172.18.%d.1", i+1), 1)
 	}
-	for i, s := range sites {
+	for i, s := range p.sites {
 		addr := fmt.Sprintf("192.0.2.%d", i+1)
 		spine.Until("FRR to have the routes of "+addr, func() bool {
 			mac := fmt.Sprintf("02:00:00:00:%02x:01", 10+i)
@@ -57,11 +49,11 @@ func TestExternal(t *testing.T) {
 			return s.routes("172.16.0.2/32") == 1 && s.routes(fmt.Sprintf("172.18.%d.0/24", other)) == 1 && s.routes(fmt.Sprintf("172.18.%d.2/32", other)) == 1
 		})
 	}
-	check.Equal(t, "TTL, ours to ours", routed[0].PingTTL("172.18.2.2"), 62)
-	check.Equal(t, "TTL, ours to FRR", routed[0].PingTTL("172.16.0.2"), 62)
+	check.Equal(t, "TTL, ours to ours", p.routed[0].PingTTL("172.18.2.2"), 62)
+	check.Equal(t, "TTL, ours to FRR", p.routed[0].PingTTL("172.16.0.2"), 62)
 	check.Equal(t, "TTL, FRR to ours", theirs.PingTTL("172.18.2.2"), 62)
-	check.Equal(t, "TTL, bridged", bridged[1].PingTTL("172.16.0.2"), 64)
-	for _, s := range sites {
+	check.Equal(t, "TTL, bridged", p.bridged[1].PingTTL("172.16.0.2"), 64)
+	for _, s := range p.sites {
 		for _, x := range s.healthy("as-loop").Segments { // the spine says our own routes back
 			if x.VNI == 100 && (x.VTEPs != 2 || x.Hosts == 0 || x.Remote == 0) {
 				t.Errorf("%v: %+v", s.addr, x)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/frr"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -70,36 +69,11 @@ func TestReflector(t *testing.T) {
 	sw := n.Switch("sw")
 	rr := n.Host("rr")
 	n.Plug(rr, "192.0.2.9/24", sw)
-	var sites [2]*site
-	var bridged, routed [2]*netns.Host
-	bgpd := frr.Daemon{Name: "bgpd", Config: `router bgp 65000
- bgp router-id 192.0.2.9
- no bgp default ipv4-unicast
- neighbor 192.0.2.1 remote-as 65000
- neighbor 192.0.2.1 timers 1 3
- neighbor 192.0.2.2 remote-as 65000
- neighbor 192.0.2.2 timers 1 3
- address-family l2vpn evpn
-  neighbor 192.0.2.1 activate
-  neighbor 192.0.2.1 route-reflector-client
-  neighbor 192.0.2.2 activate
-  neighbor 192.0.2.2 route-reflector-client
-`}
+	bgpd := reflectorConfig(" neighbor 192.0.2.1 timers 1 3", " neighbor 192.0.2.2 timers 1 3")
 	reflector := frr.Start(t, rr, frr.Daemon{Name: "zebra"}, bgpd)
-	for i := range sites {
-		us := n.Host(fmt.Sprintf("us%d", i+1))
-		addr := fmt.Sprintf("192.0.2.%d", i+1)
-		n.Plug(us, addr+"/24", sw)
-		us.Ready()
-		sites[i] = newSite(t, us, addr, Config{Peers: []Peer{{Addr: netip.MustParseAddr("192.0.2.9"), AS: 65000, Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}})
-		bridged[i], routed[i] = sites[i].hosts(n)
-	}
-	all := func() {
-		t.Helper()
-		bridged[0].Until("bridged", func() bool { return pings(bridged[0], "172.16.0.12") })
-		routed[0].Until("routed", func() bool { return pings(routed[0], "172.18.2.2") })
-	}
-	all()
+	p := newPair(t, n, sw, "192.0.2.%d/24", clientOf)
+	sites, routed := p.sites, p.routed
+	p.reach()
 	if ttl := routed[1].PingTTL("172.18.1.2"); ttl != 62 {
 		t.Errorf("TTL %d", ttl)
 	}
@@ -114,5 +88,5 @@ func TestReflector(t *testing.T) {
 	reflector.Kill("bgpd")
 	routed[0].Until("all routes to go", func() bool { return sites[0].floods(100) == 0 && sites[0].routes("172.18.2.0/24") == 0 })
 	reflector.Start(t, bgpd)
-	all()
+	p.reach()
 }

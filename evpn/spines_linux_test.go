@@ -10,7 +10,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/frr"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/port"
 )
 
 // spineConfig makes bgpd that of a spine of AS 65100, which leaves next hops as they are. The leaves are 192.0.2.1 and up.
@@ -37,25 +36,13 @@ func TestTwoSpines(t *testing.T) {
 		spines[i] = frr.Start(t, h, frr.Daemon{Name: "zebra"}, spineConfig(addr, 65001, 65002))
 		peers = append(peers, peering(addr, 65100))
 	}
-	var sites [2]*site
-	var bridged, routed, mobile [2]*netns.Host
-	for i := range sites {
-		us, addr := n.Host(fmt.Sprintf("us%d", i+1)), fmt.Sprintf("192.0.2.%d", i+1)
-		n.Plug(us, addr+"/24", sw)
-		us.Ready()
-		sites[i] = newSite(t, us, addr, Config{AS: 65001 + uint32(i), Peers: peers})
-		bridged[i], routed[i] = sites[i].hosts(n)
-		mobile[i] = n.Host(fmt.Sprintf("mobile%d", i+1))
-		tap := netns.Open(t, mobile[i], func() (*port.Device, error) { return port.OpenTAP("mobile", nil) })
-		check.OK(t, check.Must(sites[i].node.Segment(100, nil))(t).Add(tap, nil))
-		mobile[i].Up("mobile")
-	}
-	bridged[0].Until("bridged", func() bool { return pings(bridged[0], "172.16.0.12") })
-	routed[0].Until("routed", func() bool { return pings(routed[0], "172.18.2.2") })
+	p := newPair(t, n, sw, "192.0.2.%d/24", func(i int) Config { return Config{AS: 65001 + uint32(i), Peers: peers} })
+	mobile := p.mobile(n)
+	p.reach()
 	sessions := func() (up int) {
-		for _, s := range sites {
-			for _, p := range s.speaker.Status().Peers {
-				if p.State == "established" && p.Routes > 5 {
+		for _, s := range p.sites {
+			for _, x := range s.speaker.Status().Peers {
+				if x.State == "established" && x.Routes > 5 {
 					up++
 				}
 			}
@@ -63,17 +50,13 @@ func TestTwoSpines(t *testing.T) {
 		return up
 	}
 	sw.Until("all sessions", func() bool { return sessions() == 4 })
-	if r := sites[0].routes("172.18.2.0/24"); r != 1 || sites[0].floods(100) != 1 {
-		t.Errorf("%d next hops, %d VTEPs to flood to; want 1 and 1", r, sites[0].floods(100))
+	if r := p.sites[0].routes("172.18.2.0/24"); r != 1 || p.sites[0].floods(100) != 1 {
+		t.Errorf("%d next hops, %d VTEPs to flood to; want 1 and 1", r, p.sites[0].floods(100))
 	}
 
 	h := &host{mac: frame.MAC{2, 0, 0, 0, 9, 9}, ip: netip.MustParseAddr("172.16.0.50")}
 	for move := range 5 { // the first is none
-		at, from := move%2, 1-move%2
-		mobile[at].Inject("mobile", announcement(h))
-		sw.Until("the host where it is", func() bool {
-			return sites[at].at(h.mac) == "here" && sites[from].at(h.mac) == sites[at].addr.String()+":4789"
-		})
+		p.move(h, mobile, move%2)
 		sw.Until(fmt.Sprintf("sequence %d at both spines", move), func() bool {
 			for _, f := range spines {
 				out := f.Do("show bgp l2vpn evpn route type 2")
@@ -83,18 +66,18 @@ func TestTwoSpines(t *testing.T) {
 			}
 			return true
 		})
-		for _, s := range sites {
+		for _, s := range p.sites {
 			if d := s.speaker.Status().Duplicates; len(d) > 0 {
 				t.Fatalf("after %d moves %v has duplicates %v", move, s.addr, d)
 			}
 		}
 	}
 
-	ping := bridged[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "200", "172.16.0.12")
+	ping := p.bridged[0].Start("ping", "-n", "-q", "-i", "0.01", "-c", "200", "172.16.0.12")
 	spines[0].Kill("bgpd")
 	sw.Until("two sessions", func() bool { return sessions() == 2 })
 	if err := ping.Wait(); err != nil || !strings.Contains(ping.Output(), " 0% packet loss") {
 		t.Errorf("%v: %s", err, ping.Output())
 	}
-	check.Equal(t, "TTL", routed[0].PingTTL("172.18.2.2"), 62)
+	check.Equal(t, "TTL", p.routed[0].PingTTL("172.18.2.2"), 62)
 }

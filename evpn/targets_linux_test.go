@@ -61,13 +61,10 @@ func TestTargetsExplicit(t *testing.T) {
 	s.healthy("as-loop")
 }
 
-// shows fails the test unless FRR's routes are shown with texts.
+// shows waits until FRR's routes are shown with texts.
 func shows(t *testing.T, f *frr.FRR, texts ...string) {
 	t.Helper()
-	all := f.Do("show bgp l2vpn evpn")
 	for _, x := range texts {
-		if !strings.Contains(all, x) {
-			t.Errorf("no %q in\n%s", x, all)
-		}
+		f.Host.Until("FRR to show "+x, func() bool { return strings.Contains(f.Do("show bgp l2vpn evpn"), x) })
 	}
 }

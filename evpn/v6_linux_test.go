@@ -28,20 +28,12 @@ func TestIPv6(t *testing.T) {
 				n.Plug(rr, "2001:db8::9/64", sw)
 				gobgp.Reflect(t, rr, 65000, "192.0.2.9", "2001:db8::1", "2001:db8::2")
 			}
-			var sites [2]*site
-			var bridged, routed [2]*netns.Host
-			for i := range sites {
-				us, addr := n.Host(fmt.Sprintf("us%d", i+1)), fmt.Sprintf("2001:db8::%d", i+1)
-				n.Plug(us, addr+"/64", sw)
-				us.Ready()
-				sites[i] = newSite(t, us, addr, Config{Peers: []Peer{peering(peer(i), 65000)}})
-				bridged[i], routed[i] = sites[i].hosts(n)
-			}
-			bridged[0].Until("bridged", func() bool { return pings(bridged[0], "172.16.0.12") && pings(bridged[0], "2001:db8:16::12") })
-			routed[0].Until("routed", func() bool { return pings(routed[0], "172.18.2.2") && pings(routed[0], "2001:db8:18:2::2") })
-			check.Equal(t, "TTL", routed[0].PingTTL("172.18.2.2"), 62)
-			check.Equal(t, "hop limit", routed[1].PingTTL("2001:db8:18:1::2"), 62)
-			for i, s := range sites {
+			p := newPair(t, n, sw, "2001:db8::%d/64", func(i int) Config { return Config{Peers: []Peer{peering(peer(i), 65000)}} })
+			p.bridged[0].Until("bridged", func() bool { return pings(p.bridged[0], "172.16.0.12") && pings(p.bridged[0], "2001:db8:16::12") })
+			p.routed[0].Until("routed", func() bool { return pings(p.routed[0], "172.18.2.2") && pings(p.routed[0], "2001:db8:18:2::2") })
+			check.Equal(t, "TTL", p.routed[0].PingTTL("172.18.2.2"), 62)
+			check.Equal(t, "hop limit", p.routed[1].PingTTL("2001:db8:18:1::2"), 62)
+			for i, s := range p.sites {
 				other := 2 - i
 				s.host.Until("host routes, MACs and neighbours", func() bool {
 					_, known := s.node.Neighbours(100).Table().Lookup(netip.MustParseAddr(fmt.Sprintf("2001:db8:16::%d", 10+other)))
