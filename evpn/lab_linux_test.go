@@ -208,7 +208,7 @@ func (s *site) healthy(reasons ...string) Status {
 	s.t.Helper()
 	st := s.speaker.Status()
 	for _, p := range st.Peers {
-		if p.State != "established" || strings.Contains(p.Error, "UPDATE error") {
+		if p.State != "established" || p.Err != nil && strings.Contains(p.Err.Error(), "UPDATE error") {
 			s.t.Errorf("%v: %+v", s.addr, p)
 		}
 	}
