@@ -102,7 +102,7 @@ func (w *portWriter) capture(files []*File, out []frame.Out) {
 			continue
 		}
 		for i := range out {
-			f, tag := out[i].F, out[i].Tag
+			f, tag := out[i].F, out[i].VLANTag()
 			n := f.Len()
 			if f.Kind != frame.Ethernet || n < wire.MACsLen {
 				tag = 0

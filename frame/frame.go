@@ -94,6 +94,10 @@ type Frame struct {
 	// Horizon is the split-horizon group of the attachment where a routed frame came in. It
 	// applies if the frame goes back into that segment.
 	Horizon uint8
+
+	// Priority is the priority code point (PCP), 0 to 7, of the VLAN tag that the frame came with, or what a tunnel
+	// has made of the outer DSCP; 0 without either. The frame leaves with it where it gets a tag.
+	Priority uint8
 }
 
 // Over returns a Frame over buf[off:end], which it borrows. It panics if the bounds are
@@ -110,7 +114,7 @@ func (f *Frame) reset(buf []byte, off, end int32) {
 	f.buf, f.off, f.end = buf, off, end
 	f.GSO = GSO{}
 	f.Kind, f.Drop, f.VNI, f.From, f.Hash, f.Tunnel, f.Replicated = 0, 0, 0, 0, 0, false, false
-	f.GBP, f.Horizon = GBP{}, 0
+	f.GBP, f.Horizon, f.Priority = GBP{}, 0, 0
 }
 
 // Make returns a Frame with a copy of packet and [Headroom] in front, for instance to

@@ -22,6 +22,15 @@ type Out struct {
 	Drop Reason // set by the Writer if the frame was not sent
 }
 
+// VLANTag returns the tag of a frame that leaves by a trunk, as it is on the wire behind the MACs: EtherType, priority
+// and VLAN (IEEE 802.1Q, section 9.6). It is 0 if the frame gets none.
+func (o *Out) VLANTag() uint32 {
+	if o.Tag == 0 {
+		return 0
+	}
+	return 0x8100<<16 | uint32(o.F.Priority&7)<<13 | o.Tag&0xfff
+}
+
 // A Writer sends frames out of a port, in order. It gets frames that the port takes; see [Offloads]. A Writer
 // of an ordinary port sends out[i].F.Bytes() and can ignore everything else. It sets Drop on frames that it
 // did not send.

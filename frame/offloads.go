@@ -14,7 +14,7 @@ const (
 	OffloadTSO4                      // cut TCP over IPv4: GSOTCP4, with or without GSOECN
 	OffloadTSO6                      // cut TCP over IPv6: GSOTCP6, with or without GSOECN
 	OffloadUSO                       // cut UDP: GSOUDP
-	OffloadVLAN                      // put Out.Tag into the frame
+	OffloadVLAN                      // put Out.VLANTag into the frame
 	IPOnly                           // take IP packets instead of Ethernet, as a TUN: the Kinds IPv4 and IPv6
 
 	OffloadAll = OffloadCsum | OffloadTSO4 | OffloadTSO6 | OffloadUSO | OffloadVLAN

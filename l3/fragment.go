@@ -66,7 +66,7 @@ func fragment[P ~[]byte](f *frame.Frame, ip, mtu int, head, data []byte, from, t
 		b := slices.Concat(f.Bytes()[:ip], head, data[at:min(at+step, len(data))])
 		finish(P(b[ip:]), at, at+step < len(data))
 		g := frame.Make(b)
-		g.Kind, g.From, g.GBP, g.Horizon = f.Kind, from, f.GBP, f.Horizon
+		g.Kind, g.From, g.GBP, g.Horizon, g.Priority = f.Kind, from, f.GBP, f.Horizon, f.Priority
 		if !send(to, &g) {
 			return frame.Drop(frame.PortFull)
 		}

@@ -63,20 +63,21 @@ type outMeta struct {
 	hash       uint32
 	peer, skip uint16
 	tag        uint32
+	priority   uint8
 }
 
 func metaOf(o *frame.Out) outMeta {
 	f := o.F
 	return outMeta{
 		gso: f.GSO.Moved(-f.Headroom()), kind: f.Kind, tunnel: f.Tunnel, vni: f.VNI, from: f.From, hash: f.Hash,
-		peer: o.Peer, skip: o.Skip, tag: o.Tag,
+		peer: o.Peer, skip: o.Skip, tag: o.Tag, priority: f.Priority,
 	}
 }
 
 // out restores what went with f's bytes.
 func (m *outMeta) out(f *frame.Frame) frame.Out {
 	f.GSO, f.Kind, f.Tunnel = m.gso.Moved(f.Headroom()), m.kind, m.tunnel
-	f.VNI, f.From, f.Hash = m.vni, m.from, m.hash
+	f.VNI, f.From, f.Hash, f.Priority = m.vni, m.from, m.hash, m.priority
 	return frame.Out{F: f, Peer: m.peer, Skip: m.skip, Tag: m.tag}
 }
 

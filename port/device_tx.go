@@ -125,7 +125,7 @@ func (t *transmitter) joined(out []frame.Out) int {
 	if t.whole {
 		n, g, pieces = t.joiner.Join(out)
 	}
-	tag := out[0].Tag
+	tag := out[0].VLANTag()
 	if tag != 0 {
 		g = g.Moved(vlanLen)
 	}

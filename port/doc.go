@@ -27,8 +27,8 @@
 // shorter than an Ethernet header are delivered as they are: the switch counts them. A port drops frames
 // of a kind that it does not take with [frame.BadKind].
 //
-// [frame.Out.Tag] is a VLAN id, 0 for none. A Device or a Packet inserts the tag behind the MAC addresses
-// while it writes; the frame itself does not change. An 802.1Q tag in a received frame stays there.
+// [frame.Out.Tag] is a VLAN id, 0 for none. A Device or a Packet inserts the tag ([frame.Out.VLANTag]) behind the MAC
+// addresses while it writes; the frame itself does not change. A tag in a received frame stays there.
 //
 // # Superframes
 //

@@ -40,7 +40,7 @@ type Pair struct {
 // A Flow is the decision about the frames of a pair: to forward them to one member of the segment, or to route them to one of another.
 // It holds for every frame with a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND
 // messages; if Pair has a Tuple, for those of which frame.TupleOf returns it, or of which it has the addresses. They leave with the
-// tag of the other attachment, with priority 0. Longer frames than MTU are for the switch to decide.
+// tag of the other attachment, with the priority of the tag that they came with, without one with 0. Longer frames than MTU are for the switch to decide.
 //
 // Routed frames leave with the MACs of Hop, and with a TTL or hop limit that is less by one. Those with IP options, with a wrong
 // header, or whose TTL is 1 or 0 are for the switch to decide.

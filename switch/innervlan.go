@@ -100,15 +100,17 @@ func (p *port) inOtherVLAN(b []byte) bool {
 	return false
 }
 
-// takeVLAN removes an 802.1Q tag and returns its VLAN, or 0 for an untagged frame. A frame tagged with
-// VLAN 0 has only a priority and counts as untagged (IEEE 802.1Q, 6.9.1). If the access attachment
-// passes tags, takeVLAN leaves the tags that no attachment of the port has.
+// takeVLAN removes an 802.1Q tag and returns its VLAN, or 0 for an untagged frame. The frame keeps the priority.
+// A frame tagged with VLAN 0 has only a priority and counts as untagged (IEEE 802.1Q, 6.9.1). If the access
+// attachment passes tags, takeVLAN leaves the tags that no attachment of the port has.
 func (w *worker) takeVLAN(f *frame.Frame) uint32 {
 	b := f.Bytes()
 	if len(b) < ethLen+vlanLen || binary.BigEndian.Uint16(b[12:]) != typeVLAN {
 		return 0
 	}
-	vid := uint32(binary.BigEndian.Uint16(b[14:]) & 0xfff)
+	tci := binary.BigEndian.Uint16(b[14:])
+	f.Priority = uint8(tci >> 13)
+	vid := uint32(tci & 0xfff)
 	if vid != 0 && (w.circuit == nil || w.tag != vid) && w.port.passes(vid) {
 		return 0
 	}

@@ -116,7 +116,7 @@ func (m *adaptingWriter) split(out []frame.Out, i int) error {
 	if len(m.pieces) == 0 {
 		o.Drop = frame.BadHeader
 	}
-	tag := 0
+	tag := 0 // its length
 	if m.needsTag(o) {
 		tag = vlanLen
 	}
@@ -134,13 +134,12 @@ func (m *adaptingWriter) split(out []frame.Out, i int) error {
 		}
 		b := f.Bytes()
 		copy(b[tag+copy(b[tag:], s[0]):], s[1])
-		if tag != 0 { // IEEE 802.1Q, section 9.6; priority 0
+		if tag != 0 {
 			copy(b, b[tag:tag+macsLen])
-			binary.BigEndian.PutUint16(b[macsLen:], typeVLAN)
-			binary.BigEndian.PutUint16(b[macsLen+2:], uint16(o.Tag))
+			binary.BigEndian.PutUint32(b[macsLen:], o.VLANTag())
 		}
 		f.GSO = g.Moved(f.Headroom() + tag - o.F.Headroom())
-		f.Kind, f.VNI, f.From, f.Hash, f.Tunnel, f.GBP = o.F.Kind, o.F.VNI, o.F.From, o.F.Hash, o.F.Tunnel, o.F.GBP
+		f.Kind, f.VNI, f.From, f.Hash, f.Tunnel, f.GBP, f.Priority = o.F.Kind, o.F.VNI, o.F.From, o.F.Hash, o.F.Tunnel, o.F.GBP, o.F.Priority
 		m.put(i, o, f)
 		if tag != 0 {
 			m.out[len(m.out)-1].Tag = 0

@@ -198,7 +198,7 @@ func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 // Send is Inject for a frame to one member of the VSI, regardless of the FDB. Frames other than Ethernet
 // need a destination; 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
-	m := injection{vni: v.vni, from: f.From, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
+	m := injection{vni: v.vni, from: f.From, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP, priority: f.Priority}
 	r := frame.PortFull
 	if v.sw.share.take(m.from) {
 		if r = v.sw.inject.Put(m, f.Bytes()); r != frame.NotDropped {
@@ -220,8 +220,9 @@ type injection struct {
 	gso  frame.GSO
 	gbp  frame.GBP
 
-	horizon uint8
-	kills   uint32 // of to, when it was queued
+	horizon  uint8
+	priority uint8
+	kills    uint32 // of to, when it was queued
 }
 
 // injected reads the queue. Until the worker has seen a frame, its From is the destination, and its Hash
@@ -237,7 +238,7 @@ func (r *injected) Read(b *frame.Batch) error {
 	err := r.Fill(b, func(b *frame.Batch, i int, m injection) {
 		r.taken = append(r.taken, m.from)
 		f := &b.Frames[i]
-		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon, f.Hash = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon, m.kills
+		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon, f.Priority, f.Hash = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon, m.priority, m.kills
 	})
 	r.share.give(r.taken...)
 	return err

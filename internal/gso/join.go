@@ -53,7 +53,7 @@ func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
 		o := &out[n]
 		q := o.F.Bytes()
 		if len(q) > len(p) || total+len(q)-h.data > packetMax ||
-			o.Tag != first.Tag || o.Peer != first.Peer || o.Skip != first.Skip || o.F.Kind != first.F.Kind ||
+			o.Tag != first.Tag || o.Peer != first.Peer || o.Skip != first.Skip || o.F.Kind != first.F.Kind || o.F.Priority != first.F.Priority ||
 			!plain(o) || !h.follows(p, q, n, size) {
 			break
 		}
