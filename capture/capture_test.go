@@ -107,6 +107,7 @@ func TestCaptureOfAPort(t *testing.T) {
 
 	o := fake.Outs(in, in, fake.Ethernet(11, 0), fake.Ethernet(60, 7), []byte{0x60, 1, 2}, fake.Ethernet(3000, 8))
 	o[1].Tag, o[2].Tag, o[4].Tag, o[5].Tag = 0xabc, 5, 5, 1
+	o[1].F.Priority = 5
 	o[4].F.Kind = frame.IPv6
 	o[5].F.GSO = frame.GSO{Type: frame.GSOTCP6, Size: 1400}
 	before := len(under.Written())
@@ -130,7 +131,7 @@ func TestCaptureOfAPort(t *testing.T) {
 		{intf: "tap7 superframes", link: eth, data: fake.Ethernet(70, 3)},
 		{intf: "tap7", link: raw, data: []byte{0x45, 1, 2, 3}},
 		{intf: "tap7", link: eth, data: in},
-		{intf: "tap7", link: eth, data: fake.Tagged(in, 0x0a, 0xbc)},
+		{intf: "tap7", link: eth, data: fake.Tagged(in, 0xaa, 0xbc)},
 		{intf: "tap7", link: eth, data: fake.Ethernet(11, 0)},
 		{intf: "tap7", link: eth, data: fake.Ethernet(60, 7)},
 		{intf: "tap7", link: raw, data: []byte{0x60, 1, 2}},

@@ -68,7 +68,7 @@ func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 		in := fake.Outs(fake.Ethernet(3000, 1), fake.Ethernet(60, 2))
 		f := in[0].F
 		f.Push(10) // as an encapsulation would: the packet begins elsewhere in its buffer
-		f.Kind, f.VNI, f.From, f.Hash, f.Tunnel = frame.IPv6, 77, frame.NewDest(3, 4), 0xdeadbeef, true
+		f.Kind, f.VNI, f.From, f.Hash, f.Tunnel, f.Priority = frame.IPv6, 77, frame.NewDest(3, 4), 0xdeadbeef, true, 5
 		f.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP6, Size: 1400, CsumOffset: 16,
 			CsumStart: uint16(f.Headroom() + 40), DataStart: uint16(f.Headroom() + 60)}
 		in[0].Peer, in[0].Skip, in[0].Tag = 5, 6, 4094
@@ -86,7 +86,7 @@ func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 			if g.GSO.Moved(-g.Headroom()) != w.GSO.Moved(-w.Headroom()) {
 				t.Errorf("frame %d: GSO %+v at %d, want %+v at %d", i, g.GSO, g.Headroom(), w.GSO, w.Headroom())
 			}
-			if g.Kind != w.Kind || g.VNI != w.VNI || g.From != w.From || g.Hash != w.Hash || g.Tunnel != w.Tunnel {
+			if g.Kind != w.Kind || g.VNI != w.VNI || g.From != w.From || g.Hash != w.Hash || g.Tunnel != w.Tunnel || g.Priority != w.Priority {
 				t.Errorf("frame %d: %+v, want %+v", i, g, w)
 			}
 		}

@@ -34,6 +34,9 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 	o := fake.Outs(want...)
 	o[2].Tag, o[6].Tag, o[20].Tag = 1, 0xabc, 4094
 	want[2], want[6], want[20] = fake.Tagged(want[2], 0, 1), fake.Tagged(want[6], 0x0a, 0xbc), fake.Tagged(want[20], 0x0f, 0xfe)
+	o[6].F.Priority, o[20].F.Priority, o[7].F.Priority = 7, 2, 3 // the last has no tag
+	want[6][14] |= 7 << 5
+	want[20][14] |= 2 << 5
 	// A tag that is in the frame stays there.
 	o[21] = fake.Outs(fake.Tagged(want[21], 0x60, 0x07))[0]
 	want[21] = fake.Tagged(want[21], 0x60, 0x07)

@@ -16,7 +16,8 @@ const (
 	VLANDiscard VLANMode = iota
 
 	// VLANStrip removes one or two tags from frames that come from a tunnel, and drops frames with more.
-	// The VLANs can then no longer be told apart. On other ports it works like VLANDiscard.
+	// The VLANs can then no longer be told apart. A frame to which the tunnel has given no priority takes that of the first
+	// tag. On other ports it works like VLANDiscard.
 	VLANStrip
 
 	// VLANPass keeps the tags. An access attachment also accepts tagged frames, and they cross the
@@ -65,6 +66,9 @@ func stripTags(f *frame.Frame) frame.Reason {
 		if n += vlanLen; len(b) < ethLen+n {
 			return frame.Short
 		}
+	}
+	if f.Priority == 0 {
+		f.Priority = b[macsLen+2] >> 5
 	}
 	copy(b[n:n+macsLen], b[:macsLen])
 	f.Pull(n)

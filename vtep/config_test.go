@@ -36,7 +36,7 @@ func TestNewErrors(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	v := newVTEP(t, nil, fake4(), fake6())
-	if v.Name() != "vtep" || v.header.ttl != 64 || v.cfg.MaxPeers != DefaultMaxPeers || v.header.tos != 0 || !v.header.df {
+	if v.Name() != "vtep" || v.header.ttl != 64 || v.cfg.MaxPeers != DefaultMaxPeers || v.header.tos != (tos{}) || !v.header.df {
 		t.Errorf("%+v", v.cfg)
 	}
 	check.Equal(t, "readers", len(v.Readers()), 2)

@@ -23,7 +23,7 @@ func TestTypeErrors(t *testing.T) {
 		{"GPE over raw IP", "Config.Type: gpe needs an underlay of UDP, 2001:db8::1", Config{Type: encap.TypeGPE}, []Underlay{raw6()}},
 		{"P of VXLAN", "Config.EthernetWithoutP: vxlan", Config{EthernetWithoutP: true}, []Underlay{fake4()}},
 		{"P of IP in IP", "Config.EthernetWithoutP: ipip", Config{Type: encap.TypeIPIP, EthernetWithoutP: true}, []Underlay{raw4()}},
-		{"TOS", "Config.Header.TOS: -3", Config{Header: Header{TOS: -3}}, []Underlay{fake4()}},
+		{"TOS", "Config.Header.TOS: -4", Config{Header: Header{TOS: -4}}, []Underlay{fake4()}},
 		{"MTU of GPE", "Config.MTU", Config{Type: encap.TypeGPE, MTU: 36 + 13}, []Underlay{fake4()}},
 		{"MTU of IP in IP", "Config.MTU", Config{Type: encap.TypeIPIP, MTU: 20 + 13}, []Underlay{raw4()}},
 		{"MTU of IP in IPv6", "Config.MTU", Config{Type: encap.TypeIPIP, MTU: 40 + 13}, []Underlay{raw6()}},

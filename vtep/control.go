@@ -43,7 +43,7 @@ func (c *control) Open(tag uint32) error {
 }
 
 // Shut makes the VTEP drop frames of a VNI as unknown-vni, and leave multicast groups that no other open VNI
-// uses. The flood list and the peers of Allow are kept for the next Open.
+// uses. The flood list, the peers of Allow and the marking are kept for the next Open.
 func (c *control) Shut(tag uint32) {
 	v := (*VTEP)(c)
 	v.mu.Lock()

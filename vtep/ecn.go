@@ -50,19 +50,19 @@ func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 		return frame.ECN
 	}
 	if now &= 3; now != was {
-		setECN(b[in.at:], in.is4, now)
+		setTOS(b[in.at:], in.is4, in.tos&^3|now)
 	}
 	return frame.NotDropped
 }
 
-// setECN writes the ECN field of an IP header and updates the IPv4 checksum.
-func setECN(ip []byte, is4 bool, ecn uint8) {
+// setTOS writes the TOS or traffic class of an IP header and updates the IPv4 checksum.
+func setTOS(ip []byte, is4 bool, tos uint8) {
 	if !is4 {
-		ip[1] = ip[1]&^0x30 | ecn<<4
+		ip[0], ip[1] = ip[0]&0xf0|tos>>4, ip[1]&0xf|tos<<4
 		return
 	}
 	old := binary.BigEndian.Uint16(ip)
-	ip[1] = ip[1]&^3 | ecn
+	ip[1] = tos
 	sum := binary.BigEndian.Uint16(ip[10:])
 	binary.BigEndian.PutUint16(ip[10:], wire.Update(sum, old, binary.BigEndian.Uint16(ip)))
 }

@@ -22,6 +22,7 @@ type network struct {
 	flood   atomic.Pointer[floodList]
 	allowed index.Map[*hop, struct{}] // by Allow
 	flooded index.Map[*hop, struct{}] // in the flood list, if peers are listed for each VNI
+	marking atomic.Pointer[marking]   // nil: as the tunnel has it
 }
 
 // A floodList is the peers, by address family, and the multicast groups that BUM frames are sent to. It is
@@ -76,10 +77,10 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	return n
 }
 
-// forget removes the state of a VNI that is not open and has no peers.
+// forget removes the state of a VNI that is not open and has neither peers nor a marking.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
-	if !n.open.Load() && l.empty() && len(l.given)+n.allowed.Len() == 0 {
+	if !n.open.Load() && l.empty() && len(l.given)+n.allowed.Len() == 0 && n.marking.Load() == nil {
 		v.networks.Delete(vniKey(vni))
 	}
 }

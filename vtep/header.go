@@ -9,13 +9,14 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A Value is the value of an outer header field: a number, Inherit or TOSZero. In JSON the last two
-// are "inherit" and "none".
+// A Value is the value of an outer header field: a number, or one of the words below. In JSON they are "inherit", "none" and
+// "priority".
 type Value int
 
 const (
-	Inherit = -1 // copied from the inner packet
-	TOSZero = -2 // TOS 0, where 0 stands for another default
+	Inherit      = -1 // copied from the inner packet
+	TOSZero      = -2 // TOS 0, where 0 stands for another default
+	FromPriority = -3 // TOS of the class selector (CS0 to CS7) with the number of the frame's priority (frame.Frame.Priority)
 )
 
 // MarshalJSON writes a number or a word.
@@ -25,6 +26,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return []byte(`"inherit"`), nil
 	case TOSZero:
 		return []byte(`"none"`), nil
+	case FromPriority:
+		return []byte(`"priority"`), nil
 	}
 	return strconv.AppendInt(nil, int64(v), 10), nil
 }
@@ -42,6 +45,8 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 		*v = Inherit
 	case string(text) == `"none"`:
 		*v = TOSZero
+	case string(text) == `"priority"`:
+		*v = FromPriority
 	case err != nil:
 		return &setting.Error{Value: setting.Literal(text), Allowed: `a number up to 255 or a word such as "inherit"`}
 	default:
@@ -57,7 +62,7 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 // IP header, such as ARP, are sent with TTL 64, TOS 0 and DF set.
 type Header struct {
 	TTL Value `json:"ttl,omitzero"` // outer TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = TOSZero, for IP-in-IP Inherit
+	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, FromPriority, or TOSZero; 0 = TOSZero, for IP-in-IP Inherit
 	DF  DF    `json:"df,omitzero"`  // outer DF bit over IPv4; for IP-in-IP it is always set if the inner one is
 	ECN ECN   `json:"ecn,omitzero"` // outer ECN bits
 
@@ -96,11 +101,7 @@ func (h *Header) check() error {
 	if h.TTL < Inherit || h.TTL > 255 {
 		w.Want("TTL", h.TTL, `1 to 255, 0 for 64, or "inherit"`)
 	}
-	if h.TOS < TOSZero || h.TOS > 255 {
-		w.Want("TOS", h.TOS, `0 to 252, "inherit" or "none"`)
-	} else if h.TOS > 0 && h.TOS&3 != 0 {
-		w.Want("TOS", h.TOS, "a multiple of 4; the two low bits are ECN")
-	}
+	checkTOS(w, h.TOS)
 	if h.DF > DFInherit {
 		w.Want("DF", uint8(h.DF), "DFSet, DFUnset or DFInherit")
 	}
@@ -112,12 +113,13 @@ func (h *Header) check() error {
 
 // header is a Header as the writers use it: immutable.
 type header struct {
-	ttl, tos     uint8
-	ttlIn, tosIn bool // inherited
-	df, dfIn     bool
-	dfKeep       bool // DF of the inner header is never lost
-	ecn          ECN
-	set          uint8
+	ttl      uint8
+	ttlIn    bool // inherited
+	tos      tos
+	df, dfIn bool
+	dfKeep   bool // DF of the inner header is never lost
+	ecn      ECN
+	set      uint8
 }
 
 func (h *Header) compile(t encap.Type) *header {
@@ -128,11 +130,9 @@ func (h *Header) compile(t encap.Type) *header {
 	case h.TTL != 0:
 		c.ttl = uint8(h.TTL)
 	}
-	switch {
-	case h.TOS == Inherit || h.TOS == 0 && t.Bare():
-		c.tosIn = true
-	case h.TOS > 0:
-		c.tos = uint8(h.TOS)
+	c.tos = tosOf(h.TOS)
+	if h.TOS == 0 && t.Bare() {
+		c.tos = tosOf(Inherit)
 	}
 	return c
 }
@@ -145,17 +145,17 @@ func (v *VTEP) headerTo(h *hop) *header {
 	return v.header
 }
 
-// fill sets the outer header fields of d for an inner packet.
-func (h *header) fill(d *frame.Datagram, in *innerIP) {
-	d.TTL, d.TOS, d.DF, d.Set = h.ttl, h.tos, h.df, h.set
+// fill sets the outer header fields of d for an inner packet of this priority. The TOS is that of mark, unless that is nil.
+func (h *header) fill(d *frame.Datagram, in *innerIP, priority uint8, mark *tos) {
+	if mark == nil {
+		mark = &h.tos
+	}
+	d.TTL, d.TOS, d.DF, d.Set = h.ttl, mark.of(in, priority), h.df, h.set
 	if !in.isIP {
 		return
 	}
 	if h.ttlIn {
 		d.TTL = in.ttl
-	}
-	if h.tosIn {
-		d.TOS = in.tos &^ 3
 	}
 	if h.dfIn && in.is4 {
 		d.DF = in.df

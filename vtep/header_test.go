@@ -114,7 +114,7 @@ func TestHeaderErrors(t *testing.T) {
 		want string
 	}{
 		{Header{TTL: 256}, "Header.TTL: 256"}, {Header{TTL: -2}, `Header.TTL: "none"`},
-		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -3}, "Header.TOS: -3"}, {Header{TOS: 0x11}, "ECN"},
+		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -4}, "Header.TOS: -4"}, {Header{TOS: 0x11}, "ECN"},
 		{Header{DF: 4}, "Header.DF: 4"}, {Header{ECN: 4}, "Header.ECN: 4"},
 	} {
 		if _, err := New(&Config{Header: c.h}, fake4()); err == nil || !strings.Contains(err.Error(), "Config."+c.want) && !strings.Contains(err.Error(), c.want) {

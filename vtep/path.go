@@ -19,6 +19,7 @@ type Path struct {
 	Peer     netip.AddrPort // address of the peer, and the port that it is sent to
 	VNI      frame.VNI      // of frames to the peer; those from it have the tag
 	Header   Header         // outer headers, without zero values but Sockets
+	DSCP     DSCP           // what becomes of the outer DSCP of frames from the peer, not DSCPDefault
 	MTU      int            // longest frame to the peer
 	Heard    bool           // frames of the network are accepted from the peer
 
@@ -47,7 +48,14 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if p.VNI == 0 {
 		p.VNI = frame.VNI(tag)
 	}
+	if mark := v.markingOf(tag); mark != nil {
+		p.Header.TOS = mark.value()
+	}
 	n, ok := v.networks.Load(vniKey(tag))
+	if p.DSCP = v.cfg.DSCP; ok {
+		p.DSCP = v.dscpOf(n)
+	}
+	p.DSCP = max(p.DSCP, DSCPKeep)
 	now, _ := v.byHost.Load(h.key())
 	p.Heard = now == h && ok && n.open.Load() && (v.cfg.Peers == AnyPeer || h.known.Load() && (v.cfg.Peers == ListedOnly || n.lists(h)))
 	return p, nil
@@ -55,15 +63,9 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 
 // config returns the Header that compiles to h.
 func (h *header) config() Header {
-	c := Header{TTL: Value(h.ttl), TOS: Value(h.tos), DF: DFUnset, ECN: h.ecn, Sockets: h.set}
+	c := Header{TTL: Value(h.ttl), TOS: h.tos.value(), DF: DFUnset, ECN: h.ecn, Sockets: h.set}
 	if h.ttlIn {
 		c.TTL = Inherit
-	}
-	switch {
-	case h.tosIn:
-		c.TOS = Inherit
-	case h.tos == 0:
-		c.TOS = TOSZero
 	}
 	switch {
 	case h.dfIn:

@@ -27,6 +27,7 @@ type reader struct {
 	open    bool     // vni is open
 	net     *network // of vni
 	allowed *hop     // may send frames of vni, if peers are listed for each VNI
+	dscp    DSCP     // of vni
 
 	size   uint64                     // bytes of the frames of run
 	now    int64                      // of this batch, in Unix seconds
@@ -100,6 +101,9 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 		if drop := v.congestion(f, ecn); drop != frame.NotDropped {
 			return drop
 		}
+	}
+	if r.dscp > DSCPKeep {
+		r.dscp.received(f, outer.TOS)
 	}
 	if r.from == nil {
 		if badSource(f) {

@@ -18,7 +18,7 @@ type PeerConfig struct {
 	Port    uint16     `json:"port,omitzero"` // UDP destination port, which overrides the one that the peer is listed with; not for IP-in-IP
 
 	// TTL: outer TTL or hop limit, 1 to 255, or Inherit; 0 = as the tunnel has it; TOS: outer TOS or
-	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = as the
+	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, FromPriority, or TOSZero; 0 = as the
 	// tunnel has it; DF: outer DF bit over IPv4; ECN: outer ECN bits
 	Header
 }

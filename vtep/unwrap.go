@@ -47,7 +47,7 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 		if r.vni, r.open = vni, ok && n.open.Load(); !r.open {
 			return frame.UnknownVNI
 		}
-		r.net, r.allowed = n, nil
+		r.net, r.allowed, r.dscp = n, nil, r.v.dscpOf(n)
 	}
 	if r.v.cfg.Peers == ListedPerVNI && r.from != r.allowed {
 		if !r.net.lists(r.from) {

@@ -69,7 +69,8 @@ type Config struct {
 	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers that have none of their own; default: the port of the underlay
 	Peers    PeerPolicy `json:"peers,omitzero"`    // from which peers packets are accepted
 	MaxPeers int        `json:"maxPeers,omitzero"` // limit of learned peers, at most 65,000; default 1024
-	Header              // outer headers, unless SetPeers has others for a peer
+	Header              // outer headers, unless SetPeers has others for a peer, or SetMarking another DSCP for a VNI
+	DSCP     DSCP       `json:"dscp,omitzero"`     // what becomes of the outer DSCP of received packets, unless SetMarking has another mode for their VNI
 	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not for IP-in-IP
 	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet, at most 65535; default: the MTU of each underlay's interface, see [VTEP.FollowMTU]
 
@@ -106,6 +107,7 @@ type VTEP struct {
 	byHost   index.Map[hostKey, *hop]
 	hops     hopTable
 	varied   atomic.Int32  // hops with a header or a path MTU of their own
+	marked   atomic.Int32  // networks with a marking
 	gone     atomic.Uint64 // times that Retire took numbers away
 	watch    atomic.Pointer[[]*func()]
 
@@ -218,6 +220,7 @@ func (c *Config) Check() error {
 	} else if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
 		w.Wrong("Reserved", nil, "%v", err)
 	}
+	checkDSCP(w, c.DSCP)
 	w.Number("GroupTTL", c.GroupTTL, 1, 255, 1)
 	if c.MTU > 65535 {
 		w.Want("MTU", c.MTU, "at most 65535")

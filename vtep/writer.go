@@ -19,6 +19,7 @@ type writer struct {
 	scratch []scratch        // parallel to the Outs
 	to      []frame.Endpoint // parts of flood lists
 	in      innerIP          // of the current frame
+	mark    *tos             // of its VNI; nil = as its hop has it
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
@@ -103,7 +104,8 @@ func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
 func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
-	varied := w.v.varied.Load() != 0
+	varied, marked := w.v.varied.Load() != 0, w.v.marked.Load() != 0
+	w.mark = nil
 	for i := range out {
 		o := &out[i]
 		w.scratch[i].copies, w.scratch[i].lost = 0, 0
@@ -116,6 +118,9 @@ func (w *writer) Write(out []frame.Out) error {
 			o.F.Hash = w.v.flow(o.F)
 		}
 		w.in.find(o.F)
+		if marked {
+			w.mark = w.v.markingOf(o.Tag)
+		}
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)
 		} else {
@@ -328,7 +333,7 @@ func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint
 	d := &l.ds[k]
 	d.Parts, d.To, d.Seg = x.parts, to, x.seg
 	d.Flow = uint16(f.Hash)
-	head.fill(d, &w.in)
+	head.fill(d, &w.in, f.Priority, w.mark)
 	d.Lost, d.Drop = 0, frame.NotDropped
 	l.owner = append(l.owner, i)
 }

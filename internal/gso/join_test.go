@@ -148,6 +148,7 @@ func TestJoinStops(t *testing.T) {
 		{"peer", tcp4, func(o *frame.Out, _ packet) { o.Peer = 1 }, 2},
 		{"skip", tcp4, func(o *frame.Out, _ packet) { o.Skip = 1 }, 2},
 		{"tag", tcp4, func(o *frame.Out, _ packet) { o.Tag = 1 }, 2},
+		{"priority", tcp4, func(o *frame.Out, _ packet) { o.F.Priority = 1 }, 2},
 		{"drop", tcp4, func(o *frame.Out, _ packet) { o.Drop = frame.TooBig }, 2},
 		{"GSO", tcp4, func(o *frame.Out, _ packet) { o.F.GSO.Flags = frame.NeedsCsum }, 2},
 		{"kind", tcp4, func(o *frame.Out, _ packet) { o.F.Kind = frame.IPv4 }, 2},

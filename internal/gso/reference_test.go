@@ -205,7 +205,7 @@ func refParse(o frame.Out, udp bool) (s refSegment) {
 		copy(p[l4+16:], make([]byte, 2))
 		p[l4+13] &^= psh | fin
 	}
-	s.same = string(p[:data]) + string([]byte{byte(o.F.Kind), byte(o.Tag >> 16), byte(o.Tag >> 8), byte(o.Tag), byte(o.Peer >> 8), byte(o.Peer), byte(o.Skip >> 8), byte(o.Skip)})
+	s.same = string(p[:data]) + string([]byte{byte(o.F.Kind), byte(o.Tag >> 16), byte(o.Tag >> 8), byte(o.Tag), byte(o.Peer >> 8), byte(o.Peer), byte(o.Skip >> 8), byte(o.Skip), o.F.Priority})
 	s.ok = true
 	return s
 }
