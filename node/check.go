@@ -170,6 +170,7 @@ func (k *checker) policyName(key, name string) {
 
 func (k *checker) segment(key string, g *Segment) {
 	k.Ask(key, *g, g.VSIConfig.Check)
+	k.Ask(key, *g, g.Marking.Check)
 	switch {
 	case !g.VNI.Valid():
 		k.Want(key+".vni", g.VNI, "0 to %d", frame.MaxVNI)

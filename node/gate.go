@@ -39,7 +39,9 @@ func (s *segment) detach(from map[string]*vswitch.Attachment, name string) error
 	a := from[name]
 	delete(from, name)
 	delete(s.gate.shut, a)
-	return a.Detach()
+	err := a.Detach()
+	unmark(a)
+	return err
 }
 
 // configure changes the settings of the VSI, behind the gate.

@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 		`10:56: segments[1].flood[1]: "10.0.0.300": must be an IP address such as 10.0.0.1`,
 		`10:70: segments[1].flood[2]: fd00::1: is of another address family than 10.0.0.1, the local address of tunnel "t0"`,
 		`11:45: segments[1].members[1].port: "tap1": must be the name of a port`,
-		`11:55: segments[1].colour: unknown key; allowed are ageing, crossConnect, fdb, flapHold, flaps, flood, forwardBridgeGroup, forwardPinned, freeze, gateway, hub, innerVLAN, maxMACs, members, missTimeout, multicast, neighbours, noFlood, noLearning, policy, refuse, routeIsolated, storm, tellMisses, tunnel, tunnels, vni`,
+		`11:55: segments[1].colour: unknown key; allowed are ageing, crossConnect, dscp, fdb, flapHold, flaps, flood, forwardBridgeGroup, forwardPinned, freeze, gateway, hub, innerVLAN, maxMACs, members, missTimeout, multicast, neighbours, noFlood, noLearning, policy, refuse, routeIsolated, storm, tellMisses, tos, tunnel, tunnels, vni`,
 		`12:14: segments[1].fdb[0]: one of remote, remotes, port and filter is required`,
 		`12:55: segments[1].ageing: 300: must be a duration such as 300s`,
 		`13:13: segments[2].vni: 100: duplicate`,
@@ -188,7 +188,7 @@ func TestParseWords(t *testing.T) {
 		`"control": {"mode": "0600"}`:                                    `control.mode: requires socket`,
 		`"tunnels": [{"name": "t", "local": "10.0.0.1", "ttl": "none"}]`: `tunnels[0].ttl: "none": must be 1 to 255, 0 for 64, or "inherit"`,
 		`"tunnels": [{"name": "t", "local": "10.0.0.1", "ttl": -1}]`:     `tunnels[0].ttl: -1: must be a number up to 255 or a word such as "inherit"`,
-		`"tunnels": [{"name": "t", "local": "10.0.0.1", "tos": 256}]`:    `tunnels[0].tos: 256: must be 0 to 252, "inherit" or "none"`,
+		`"tunnels": [{"name": "t", "local": "10.0.0.1", "tos": 256}]`:    `tunnels[0].tos: 256: must be 0 to 252, "inherit", "priority" or "none"`,
 		`"policies": [{"name": "p", "rules": [{"srcSet": "no"}]}]`:       `policies[0].rules[0].srcSet: "no": must be the name of a set`,
 		`"policies": [{"name": "p", "rules": [{"icmp": ["8"]}]}]`:        `policies[0].rules[0].protocol: 0: must be 1 or 58 for ICMP types`,
 	} {

@@ -253,7 +253,11 @@ func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (
 func (n *Node) deleteSegment(s *segment) error {
 	s.dropInterface()
 	delete(n.segments, s.vni)
-	return s.vsi.Delete()
+	err := s.vsi.Delete()
+	for _, a := range s.tunnels {
+		unmark(a)
+	}
+	return err
 }
 
 // detachMember detaches a port from the segment.

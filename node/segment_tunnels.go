@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // locals returns the local addresses of a tunnel, at most one of each family.
@@ -107,6 +108,9 @@ func (n *Node) setTunnels(s *segment, c *Segment, by *attempt) {
 			at := x.AttachConfig
 			at.KeepOpen = true
 			a := s.tunnels[x.Tunnel]
+			if err := t.v.SetMarking(frame.VNI(c.tag(&x, &t.cfg)), c.Marking); err != nil {
+				return err
+			}
 			if a != nil {
 				return s.set(a, at)
 			}
@@ -118,6 +122,13 @@ func (n *Node) setTunnels(s *segment, c *Segment, by *attempt) {
 		if err != nil && by.ends(fmt.Errorf("tunnel %q: %w", x.Tunnel, err)) {
 			return
 		}
+	}
+}
+
+// unmark removes the marking of a segment from a tunnel that it leaves. One that is closed has none.
+func unmark(a *vswitch.Attachment) {
+	if v, ok := a.Port().(*vtep.VTEP); ok {
+		_ = v.SetMarking(frame.VNI(a.Tag()), vtep.Marking{})
 	}
 }
 
@@ -134,6 +145,10 @@ func (k *checker) inTunnels(key string, g *Segment) {
 		k.Fail(key+".flood", nil, "the segment has no tunnel")
 	case len(g.in()) == 0 && g.Hub:
 		k.Fail(key+".hub", nil, "the segment has no tunnel")
+	case len(g.in()) == 0 && g.TOS != 0:
+		k.Fail(key+".tos", nil, "the segment has no tunnel")
+	case len(g.in()) == 0 && g.DSCP != 0:
+		k.Fail(key+".dscp", nil, "the segment has no tunnel")
 	}
 	if g.CrossConnect.IsValid() {
 		k.crossConnect(key, g)

@@ -12,10 +12,10 @@ type DSCP uint8
 
 // DSCP modes.
 const (
-	DSCPDefault  DSCP = iota // DSCPKeep; for a single VNI, the mode of the tunnel
+	DSCPDefault  DSCP = iota // DSCPKeep; for a segment, the mode of the tunnel
 	DSCPKeep                 // nothing: the inner packet keeps its own (pipe model)
-	DSCPInherit              // the inner packet gets it (uniform model, with TOS: Inherit at the sender)
-	DSCPPriority             // its class selector becomes the priority of the frame (802.1p), for the tag of a trunk
+	DSCPInherit              // the inner packet gets it (uniform model, if the sender has TOS Inherit)
+	DSCPPriority             // its three high bits become the priority of the frame (802.1p), for the tag of a trunk
 )
 
 // Marking is the DSCP of the frames of one VNI; see [VTEP.SetMarking].
@@ -48,9 +48,8 @@ func checkDSCP(w *setting.Check, d DSCP) {
 
 // marking is a Marking as readers and writers use it: immutable.
 type marking struct {
-	has  bool // TOS is set
-	tos  tos
-	dscp DSCP
+	Marking
+	tos tos // of TOS, if it is not 0
 }
 
 // SetMarking sets the DSCP of the frames of a VNI, which need not be open. What is not zero comes before the settings
@@ -67,13 +66,13 @@ func (v *VTEP) SetMarking(vni frame.VNI, m Marking) error {
 	if err := v.errClosed(); err != nil {
 		return err
 	}
-	if _, ok := v.networks.Load(vniKey(vni)); !ok && m == (Marking{}) {
+	if v.markingOf(vni) == m {
 		return nil
 	}
 	n := v.network(vni)
 	var c *marking
 	if m != (Marking{}) {
-		c = &marking{has: m.TOS != 0, tos: tosOf(m.TOS), dscp: m.DSCP}
+		c = &marking{m, tosOf(m.TOS)}
 		v.marked.Add(1)
 	}
 	if n.marking.Swap(c) != nil {
@@ -84,18 +83,28 @@ func (v *VTEP) SetMarking(vni frame.VNI, m Marking) error {
 	return nil
 }
 
+// markingOf returns what SetMarking has set.
+func (v *VTEP) markingOf(vni frame.VNI) Marking {
+	if n, ok := v.networks.Load(vniKey(vni)); ok {
+		if m := n.marking.Load(); m != nil {
+			return m.Marking
+		}
+	}
+	return Marking{}
+}
+
 // dscpOf returns the mode for frames of a network.
 func (v *VTEP) dscpOf(n *network) DSCP {
-	if m := n.marking.Load(); m != nil && m.dscp != DSCPDefault {
-		return m.dscp
+	if m := n.marking.Load(); m != nil && m.DSCP != DSCPDefault {
+		return m.DSCP
 	}
 	return v.cfg.DSCP
 }
 
-// markingOf returns the TOS for frames that leave with a tag, nil if that of the hop is for them.
-func (v *VTEP) markingOf(tag uint32) *tos {
+// tosOf returns the TOS for frames that leave with a tag, nil if that of the hop is for them.
+func (v *VTEP) tosOf(tag uint32) *tos {
 	if n, ok := v.networks.Load(vniKey(tag)); ok {
-		if m := n.marking.Load(); m != nil && m.has {
+		if m := n.marking.Load(); m != nil && m.TOS != 0 {
 			return &m.tos
 		}
 	}

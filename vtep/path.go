@@ -48,7 +48,7 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if p.VNI == 0 {
 		p.VNI = frame.VNI(tag)
 	}
-	if mark := v.markingOf(tag); mark != nil {
+	if mark := v.tosOf(tag); mark != nil {
 		p.Header.TOS = mark.value()
 	}
 	n, ok := v.networks.Load(vniKey(tag))

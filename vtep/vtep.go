@@ -70,7 +70,7 @@ type Config struct {
 	Peers    PeerPolicy `json:"peers,omitzero"`    // from which peers packets are accepted
 	MaxPeers int        `json:"maxPeers,omitzero"` // limit of learned peers, at most 65,000; default 1024
 	Header              // outer headers, unless SetPeers has others for a peer, or SetMarking another DSCP for a VNI
-	DSCP     DSCP       `json:"dscp,omitzero"`     // what becomes of the outer DSCP of received packets, unless SetMarking has another mode for their VNI
+	DSCP     DSCP       `json:"dscp,omitzero"`     // what becomes of the outer DSCP of received packets; a segment may have another mode
 	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not for IP-in-IP
 	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet, at most 65535; default: the MTU of each underlay's interface, see [VTEP.FollowMTU]
 

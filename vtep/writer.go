@@ -119,7 +119,7 @@ func (w *writer) Write(out []frame.Out) error {
 		}
 		w.in.find(o.F)
 		if marked {
-			w.mark = w.v.markingOf(o.Tag)
+			w.mark = w.v.tosOf(o.Tag)
 		}
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)

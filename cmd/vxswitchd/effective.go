@@ -99,7 +99,7 @@ func tunnelDefaults(t map[string]any) {
 	if b, ok := t["bfd"].(map[string]any); ok && t["type"] != encap.TypeIPIP.String() && t["type"] != encap.TypeFOU.String() {
 		defaults(b, "vni", vxlan.VNI)
 	}
-	defaults(t, "type", encap.TypeVXLAN.String(), "queues", 1, "ttl", 64, "df", "set", "ecn", "normal", "peers", "any", "maxPeers", vtep.DefaultMaxPeers)
+	defaults(t, "type", encap.TypeVXLAN.String(), "queues", 1, "ttl", 64, "df", "set", "ecn", "normal", "dscp", "keep", "peers", "any", "maxPeers", vtep.DefaultMaxPeers)
 	switch t["type"] {
 	case encap.TypeIPIP.String():
 		defaults(t, "tos", "inherit")

@@ -52,7 +52,7 @@ func (w *writer) object(t reflect.Type) schema {
 			s[k] = v
 		}
 		if f.Type == reflect.TypeFor[vtep.Value]() {
-			words := slices.DeleteFunc([]string{"inherit", "none"}, func(word string) bool { return !strings.Contains(about, `"`+word+`"`) })
+			words := slices.DeleteFunc([]string{"inherit", "none", "priority"}, func(word string) bool { return !strings.Contains(about, `"`+word+`"`) })
 			s = schema{"anyOf": []schema{{"type": "integer"}, {"enum": words}}}
 		}
 		s["description"] = strings.NewReplacer("<br>", "\n", "`", "", "*", "").Replace(about)

@@ -32,7 +32,7 @@ type source struct {
 func newSource(root string) *source {
 	s := &source{root: root, docs: map[string]map[string]string{}, enum: map[string][]string{}}
 	s.text = map[string]string{
-		module + "vtep.Inherit": `"inherit"`, module + "vtep.TOSZero": `"none"`,
+		module + "vtep.Inherit": `"inherit"`, module + "vtep.TOSZero": `"none"`, module + "vtep.FromPriority": `"priority"`,
 		module + "vtep.ReservedRFC": `"rfc"`, module + "vtep.ReservedStrict": `"strict"`,
 	}
 	s.name(reflect.TypeFor[frame.Reason]())
