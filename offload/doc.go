@@ -13,7 +13,8 @@
 // headers ([vtep.VTEP.Path]) and the device of the route. It puts one entry for each direction. A frame that has no entry, or
 // whose entry is void, or that is anything but plain IPv4 or IPv6, goes on to user space, untouched.
 //
-// Frames of VLANs are carried as others: their tag is taken off, put on or changed, with priority 0 as the switch does.
+// Frames of VLANs are carried as others: their tag is taken off, put on or changed, and keeps its priority. Where a tunnel makes
+// the outer DSCP of it, or uses the outer DSCP of what it receives, they stay in user space.
 //
 // # Never by an old decision
 //

@@ -43,6 +43,7 @@ var (
 	errRoute     = errors.New("route")     // there is none, or none over an Ethernet device
 	errTransit   = errors.New("transit")   // from tunnel to tunnel
 	errPeers     = errors.New("peers")     // the VTEP does not accept frames of the peer
+	errMarking   = errors.New("marking")   // the outer DSCP depends on the priority of frames, or matters on receipt
 )
 
 // inside returns what the decorators are around that look at frames only.
@@ -180,6 +181,9 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	if !p.Heard {
 		return errPeers
 	}
+	if p.DSCP != vtep.DSCPKeep {
+		return errMarking
+	}
 	dev, err := o.device(p, s, how)
 	if err != nil {
 		return err
@@ -221,6 +225,8 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	case vtep.Inherit:
 		x.TOSIn = true
 	case vtep.TOSZero:
+	case vtep.FromPriority:
+		return errMarking
 	default:
 		x.TOS = uint8(h.TOS)
 	}

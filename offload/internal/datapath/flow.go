@@ -13,7 +13,7 @@ import (
 type OutKey struct {
 	Ifindex  uint32 // the device that the program is attached to
 	Dst, Src frame.MAC
-	Tag      uint32 // VLAN of an 802.1Q tag, whatever its priority, without DEI; 0: frames without a tag
+	Tag      uint32 // VLAN of an 802.1Q tag, whatever its priority, which the frame keeps, without DEI; 0: frames without a tag
 
 	// Frames with this tuple; without a protocol, all between the addresses; zero: all. An entry for all comes first, then that of
 	// the whole tuple.

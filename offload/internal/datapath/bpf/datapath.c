@@ -33,12 +33,16 @@ struct outer6 {
 #define LEN4 (sizeof(struct ipv4) + 30)  // outer headers but Ethernet, with the inner Ethernet header
 #define LEN6 (sizeof(struct ipv6) + 30)
 
-// retag gives the frame the tag that it leaves with. Tags are beside the bytes, so lengths and checksums stay as they are.
+enum { VID = 0xfff, DEI = 0x1000, PCP = 0xe000 };  // of a tag
+
+// retag gives the frame the tag that it leaves with, with the priority of the one that it came with. Tags are beside the bytes, so
+// lengths and checksums stay as they are.
 INLINE bool retag(struct __sk_buff *skb, struct flow *f)
 {
+	u16 priority = skb->vlan_present ? skb->vlan_tci & PCP : 0;
 	if (skb->vlan_present && vlan_pop(skb))
 		return 0;
-	return !f->tag || !vlan_push(skb, be16(VLAN), f->tag);
+	return !f->tag || !vlan_push(skb, be16(VLAN), f->tag | priority);
 }
 
 // leave counts the frame, of len bytes, and sends it on, as it is now but for the tag. With peer, it may skip the queue of the
@@ -139,8 +143,6 @@ INLINE int encap6(struct __sk_buff *skb, struct flow *f, struct path *w, struct 
 	return leave(skb, f, s, len, w->mark, 1);
 }
 
-enum { VID = 0xfff, DEI = 0x1000 };  // of a tag
-
 // judged looks for the flow of a frame whose pair has none: filters may have decided about its tuple, or a gateway about its addresses.
 INLINE struct flow *judged(struct __sk_buff *skb, u32 at, u16 type, struct tuple_key *key)
 {
@@ -168,7 +170,7 @@ INLINE int port(struct __sk_buff *skb, bool egress)
 	if (skb->vlan_present) {
 		if (skb->vlan_proto != be16(VLAN) || skb->vlan_tci & DEI || !(skb->vlan_tci & VID))
 			return MISS(KIND);
-		key.pair.peer[1] = skb->vlan_tci & VID;  // the priority is lost, as in user space
+		key.pair.peer[1] = skb->vlan_tci & VID;
 	}
 	if (e.type != skb->protocol || (e.type != be16(IPV4) && e.type != be16(IPV6)))
 		return MISS(KIND);
