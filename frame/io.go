@@ -18,9 +18,13 @@ type Out struct {
 	F    *Frame
 	Peer uint16 // 0 = none; on a tunnel, its flood list
 	Skip uint16 // peer to leave out of the flood list: the one that the frame came from
-	Tag  uint32 // the port's name for the segment: VNI on a VTEP, VLAN on a trunk that takes OffloadVLAN, else 0
+	Tag  uint32 // the port's name for the segment: VNI on a VTEP, VLAN on a trunk that takes OffloadVLAN (with ServiceTag), else 0
 	Drop Reason // set by the Writer if the frame was not sent
 }
+
+// ServiceTag, beside a VLAN in the tag of an attachment, means the service tags of that VLAN (IEEE 802.1ad, EtherType 0x88a8), which
+// are the outer ones of Q-in-Q, instead of its 802.1Q tags.
+const ServiceTag = 1 << 16
 
 // VLANTag returns the tag of a frame that leaves by a trunk, as it is on the wire behind the MACs: EtherType, priority
 // and VLAN (IEEE 802.1Q, section 9.6). It is 0 if the frame gets none.
@@ -28,7 +32,11 @@ func (o *Out) VLANTag() uint32 {
 	if o.Tag == 0 {
 		return 0
 	}
-	return 0x8100<<16 | uint32(o.F.Priority&7)<<13 | o.Tag&0xfff
+	tag := uint32(o.F.Priority&7)<<13 | o.Tag&0xfff
+	if o.Tag&ServiceTag != 0 {
+		return 0x88a8<<16 | tag
+	}
+	return 0x8100<<16 | tag
 }
 
 // A Writer sends frames out of a port, in order. It gets frames that the port takes; see [Offloads]. A Writer

@@ -60,8 +60,8 @@
 // Frames stay with user space that other stages inspect, while there is a capture or a trace, in tunnels other than plain VXLAN and
 // VXLAN-GPE, over underlays other than [underlay.UDP], with a computed outer UDP checksum (over IPv6 unless the underlay sends none), to
 // peers with [vtep.Config.SymmetricHash], of TUN devices, and of devices in another network namespace. [Offload.Stats] counts why. So do
-// frames with two VLAN tags, or with one that is only a priority, has DEI, is not 802.1Q, or that the sender's kernel has put into a
-// TAP's frame.
+// frames with two VLAN tags, or with one that is only a priority, has DEI, is not 802.1Q (as a service tag), or that the sender's kernel
+// has put into a TAP's frame.
 //
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.

@@ -54,7 +54,8 @@ type Attachment struct {
 }
 
 // Attach makes a port a member of the VSI with default settings. The tag is a VNI on a tunnel, a VLAN
-// on a trunk, and 0 on an access port, whose frames are untagged. On success the switch owns the port;
+// on a trunk (with [frame.ServiceTag] that of service tags, behind which there may be others: see
+// VSIConfig.InnerVLAN), and 0 on an access port, whose frames are untagged. On success the switch owns the port;
 // on an error it is still the caller's.
 func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
 	return v.AttachWith(p, tag, nil)
@@ -91,8 +92,8 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	if err := a.cfg.Check(isTunnel); err != nil {
 		return err
 	}
-	if !isTunnel && a.tag > 4094 {
-		return errors.New("tag: a VLAN is 1 to 4094, or 0 for none")
+	if vid := a.tag &^ frame.ServiceTag; !isTunnel && (vid > 4094 || vid == 0 && a.tag != 0) {
+		return errors.New("tag: a VLAN is 1 to 4094, with frame.ServiceTag or without, or 0 for none")
 	}
 	x := s.byPort[p]
 	if x != nil {

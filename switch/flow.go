@@ -65,7 +65,7 @@ var (
 	ErrWatched      = errors.New("watched")       // frames are captured or traced
 	ErrDropped      = errors.New("dropped")       // the switch does not forward the frames
 	ErrGateway      = errors.New("gateway")       // they are for the switch itself, or slot Gateway is no FIB, or routes them elsewhere than to a known host
-	ErrTag          = errors.New("tag")           // the attachment adds something: a group policy ID
+	ErrTag          = errors.New("tag")           // an attachment adds something: a group policy ID, or a service tag
 )
 
 // ErrOffload is returned by SetOffload if the switch has an Offload: it would not be told of changes any more.
@@ -128,7 +128,7 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		return f, ErrDropped
 	case s.watched.Load() > 0 || s.trace.Load() != nil || s.tap.Load() != nil:
 		return f, ErrWatched
-	case c.gbp != 0:
+	case c.gbp != 0 || c.service():
 		return f, ErrTag
 	case !s.passes(c.slots.Ingress, &f, p.Src, p.Dst):
 		return f, ErrStage
@@ -156,6 +156,8 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	switch {
 	case e == nil:
 		return f, ErrDropped
+	case e.service():
+		return f, ErrTag
 	case !s.passes(e.slots.Egress, &f, src, dst):
 		return f, ErrStage
 	case e.port.tunnel != nil && v.Dest().Peer() == 0:
@@ -172,6 +174,9 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	}
 	return f, nil
 }
+
+// service reports whether the frames of the attachment have a service tag.
+func (c *circuit) service() bool { return !c.port.byVNI && c.tag&frame.ServiceTag != 0 }
 
 // passes asks the Judges of a slot about a flow, whose frames have these MACs there. Whatever they say holds until they call
 // s.changed. s.mu is held.

@@ -94,8 +94,11 @@ func (e *circuit) room(f *frame.Frame, mtu int) int {
 func (p *port) inOtherVLAN(b []byte) bool {
 	for n := macsLen; n+vlanLen <= len(b) && isTag(binary.BigEndian.Uint16(b[n:])); n += vlanLen {
 		if vid := binary.BigEndian.Uint16(b[n+2:]) & 0xfff; vid != 0 {
-			_, ok := p.circuits.Load(tagKey(vid))
-			return ok && binary.BigEndian.Uint16(b[n:]) == typeVLAN
+			tag := uint32(vid)
+			if binary.BigEndian.Uint16(b[n:]) == typeQinQ {
+				tag |= frame.ServiceTag
+			}
+			return p.attached(tag)
 		}
 		if n > macsLen {
 			return true
@@ -104,28 +107,43 @@ func (p *port) inOtherVLAN(b []byte) bool {
 	return false
 }
 
-// takeVLAN removes an 802.1Q tag and returns its VLAN, or 0 for an untagged frame. The frame keeps the priority.
+// takeVLAN removes the tag of an attachment and returns its VLAN, or 0 for an untagged frame. The frame keeps the priority.
 // A frame tagged with VLAN 0 has only a priority and counts as untagged (IEEE 802.1Q, 6.9.1). If the access
-// attachment passes tags, takeVLAN leaves the tags that no attachment of the port has.
+// attachment passes tags, takeVLAN leaves the tags that no attachment of the port has. Of service tags it always does.
 func (w *worker) takeVLAN(f *frame.Frame) uint32 {
 	b := f.Bytes()
-	if len(b) < ethLen+vlanLen || binary.BigEndian.Uint16(b[12:]) != typeVLAN {
+	if len(b) < ethLen+vlanLen {
+		return 0
+	}
+	t := binary.BigEndian.Uint16(b[12:])
+	if !isTag(t) {
 		return 0
 	}
 	tci := binary.BigEndian.Uint16(b[14:])
 	f.Priority = uint8(tci >> 13)
-	vid := uint32(tci & 0xfff)
-	if vid != 0 && (w.circuit == nil || w.tag != vid) && w.port.passes(vid) {
+	tag := uint32(tci & 0xfff)
+	if t == typeQinQ {
+		tag |= frame.ServiceTag
+		if (w.circuit == nil || w.tag != tag) && !w.port.attached(tag) {
+			return 0
+		}
+	} else if tag != 0 && (w.circuit == nil || w.tag != tag) && w.port.passes(tag) {
 		return 0
 	}
 	copy(b[vlanLen:ethLen+2], b[:macsLen])
 	f.Pull(vlanLen)
-	return vid
+	return tag
+}
+
+// attached reports whether the port has an attachment with the tag.
+func (p *port) attached(tag uint32) bool {
+	_, ok := p.circuits.Load(tagKey(tag))
+	return ok
 }
 
 // passes reports whether the access attachment takes the frames of a VLAN with their tag.
 func (p *port) passes(vid uint32) bool {
-	if _, ok := p.circuits.Load(tagKey(vid)); ok {
+	if p.attached(vid) {
 		return false
 	}
 	c, ok := p.circuits.Load(0)

@@ -144,6 +144,11 @@ func TestPassHopsNowhere(t *testing.T) {
 		{"nobody's, behind a priority tag", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x8100, 20, b)) }, true, true},
 		{"a service tag of the same number", func(b []byte) []byte { return tagged(0x88a8, 10, b) }, true, true},
 		{"inside another", func(b []byte) []byte { return tagged(0x8100, 20, tagged(0x8100, 10, b)) }, true, true},
+		{"a service tag of another attachment's", func(b []byte) []byte { return tagged(0x88a8, 30, b) }, false, false},
+		{"that behind a priority tag", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x88a8, 30, b)) }, false, false},
+		{"that behind a priority tag of 802.1ad", func(b []byte) []byte { return tagged(0x88a8, 0, tagged(0x88a8, 30, b)) }, false, false},
+		{"a VLAN of the same number", func(b []byte) []byte { return tagged(0x8100, 30, b) }, true, true},
+		{"that inside another", func(b []byte) []byte { return tagged(0x8100, 20, tagged(0x88a8, 30, b)) }, true, true},
 		{"none", func(b []byte) []byte { return b }, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -155,6 +160,8 @@ func TestPassHopsNowhere(t *testing.T) {
 				check.Must(l.v.Attach(tun, 77))(t)
 				v2 := check.Must(l.s.VSI(2, nil))(t)
 				check.Must(v2.Attach(trunk, 10))(t)
+				v3 := check.Must(l.s.VSI(3, nil))(t)
+				check.Must(v3.Attach(trunk, frame.ServiceTag|30))(t)
 				want := func(p *stub, n bool, what string) {
 					t.Helper()
 					if got := p.sent(); (len(got) == 1) != n || len(got) > 1 {
