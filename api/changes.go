@@ -66,13 +66,14 @@ var PortTypes = []string{"tap", "tun", "veth", "interface", "packet"}
 
 // A PortChange adds a port to the configuration, and to a segment, or deletes it and its memberships.
 type PortChange struct {
-	Op     string     `json:"op"` // Add or Del
-	Name   string     `json:"name"`
-	Type   string     `json:"type,omitempty"`   // one of PortTypes; default the first
-	MTU    int        `json:"mtu,omitempty"`    // default as for a port of a file
-	Queues int        `json:"queues,omitempty"` // default 1
-	VNI    *frame.VNI `json:"vni,omitempty"`    // segment, default none
-	VLAN   int        `json:"vlan,omitempty"`   // with VNI: VLAN ID on the port; 0 = untagged
+	Op      string     `json:"op"` // Add or Del
+	Name    string     `json:"name"`
+	Type    string     `json:"type,omitempty"`    // one of PortTypes; default the first
+	MTU     int        `json:"mtu,omitempty"`     // default as for a port of a file
+	Queues  int        `json:"queues,omitempty"`  // default 1
+	VNI     *frame.VNI `json:"vni,omitempty"`     // segment, default none
+	VLAN    int        `json:"vlan,omitempty"`    // with VNI: VLAN ID on the port; 0 = untagged
+	Service bool       `json:"service,omitempty"` // with VLAN: it is that of a service tag (802.1ad)
 
 	// Namespace is the network namespace of the device: the path of a file, or a name in /run/netns; default that of the node.
 	Namespace string `json:"namespace,omitempty"`

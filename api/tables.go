@@ -12,15 +12,16 @@ import (
 // An FDBEntry is an entry of an FDB. Dest is the name of a port, the address of a peer (with "vni N" if its VNI differs),
 // "group of" and a list of peers, "switch" or "filter".
 type FDBEntry struct {
-	VNI    frame.VNI `json:"vni"`
-	MAC    string    `json:"mac"`
-	Dest   string    `json:"dest"`
-	Dev    string    `json:"dev"`             // name of the port or tunnel; "" for a filter
-	VLAN   uint32    `json:"vlan,omitempty"`  // of the port in this segment; 0 = untagged
-	Origin string    `json:"origin"`          // learned, static, control
-	Proto  string    `json:"proto,omitempty"` // owner of the row that is there: config, vxsctl or a control plane
-	Age    float64   `json:"age"`             // seconds since it was last seen, or since the node started
-	Flags  []string  `json:"flags,omitempty"` // sticky, filter, anycast, frozen
+	VNI     frame.VNI `json:"vni"`
+	MAC     string    `json:"mac"`
+	Dest    string    `json:"dest"`
+	Dev     string    `json:"dev"`               // name of the port or tunnel; "" for a filter
+	VLAN    uint32    `json:"vlan,omitempty"`    // of the port in this segment; 0 = untagged
+	Service bool      `json:"service,omitempty"` // the VLAN is that of a service tag (802.1ad)
+	Origin  string    `json:"origin"`            // learned, static, control
+	Proto   string    `json:"proto,omitempty"`   // owner of the row that is there: config, vxsctl or a control plane
+	Age     float64   `json:"age"`               // seconds since it was last seen, or since the node started
+	Flags   []string  `json:"flags,omitempty"`   // sticky, filter, anycast, frozen
 }
 
 // A Neighbour is an IP address in a segment with its MAC.
@@ -99,8 +100,9 @@ type Port struct {
 
 // A Member is a segment of a port.
 type Member struct {
-	VNI frame.VNI `json:"vni"`
-	Tag uint32    `json:"tag"` // VLAN ID, or for a tunnel the VNI; 0 = none
+	VNI     frame.VNI `json:"vni"`
+	Tag     uint32    `json:"tag"`               // VLAN ID, or for a tunnel the VNI; 0 = none
+	Service bool      `json:"service,omitempty"` // the VLAN is that of a service tag (802.1ad)
 }
 
 // A Segment is a VNI with its counters, and those of each member.
@@ -115,10 +117,11 @@ type Segment struct {
 
 // A SegmentMember is a port or tunnel of a segment.
 type SegmentMember struct {
-	Port string      `json:"port"`
-	VLAN uint32      `json:"vlan,omitempty"` // of the port in this segment; 0 = untagged
-	Rx   frame.Count `json:"rx"`
-	Tx   frame.Count `json:"tx"`
+	Port    string      `json:"port"`
+	VLAN    uint32      `json:"vlan,omitempty"`    // of the port in this segment; 0 = untagged
+	Service bool        `json:"service,omitempty"` // the VLAN is that of a service tag (802.1ad)
+	Rx      frame.Count `json:"rx"`
+	Tx      frame.Count `json:"tx"`
 }
 
 // A Flood is the flood list of a segment in a tunnel.

@@ -261,12 +261,17 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	}
 	if m.VLAN < 0 || m.VLAN > 4094 {
 		k.Want(key+".vlan", m.VLAN, "1 to 4094, or 0 for untagged")
+	} else if m.Service && m.VLAN == 0 {
+		k.Fail(key+".service", nil, "requires a vlan")
 	}
 	if p.bare() {
 		k.bareMember(key, g, m)
 	}
 	here := strconv.Itoa(int(g.VNI))
 	tagged := fmt.Sprintf("%s vlan %d", m.Port, m.VLAN)
+	if m.Service {
+		tagged = fmt.Sprintf("%s service vlan %d", m.Port, m.VLAN)
+	}
 	if other := k.claim("port "+tagged, here); other != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
 	} else if k.claim("port "+m.Port+" in "+here, here) != "" {

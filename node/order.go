@@ -30,7 +30,7 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	}
 	for name, a := range s.members {
 		d, is, m := n.ports[name], w.ports[name], c.member(name)
-		if d == nil || is == nil || m == nil || !d.is(is) || m.VLAN != int(a.Tag()) {
+		if d == nil || is == nil || m == nil || !d.is(is) || m.tag() != a.Tag() {
 			goes[a.Dest(0).Port()] = true
 		}
 	}

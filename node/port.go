@@ -98,7 +98,7 @@ func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 		}
 		member = true
 		if c := wants[vni]; c != nil && c.Refuse == s.vsi.Config().Refuse {
-			if m := c.member(name); m != nil && m.VLAN == int(a.Tag()) {
+			if m := c.member(name); m != nil && m.tag() == a.Tag() {
 				return false
 			}
 		}

@@ -59,7 +59,7 @@ func (n *Node) release(s *segment, c *Segment) error {
 		}
 	}
 	for _, port := range slices.Sorted(maps.Keys(s.members)) {
-		if m := c.member(port); m == nil || m.VLAN != int(s.members[port].Tag()) {
+		if m := c.member(port); m == nil || m.tag() != s.members[port].Tag() {
 			if err := s.detachMember(port); err != nil {
 				return err
 			}
@@ -172,6 +172,14 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	return slots
 }
 
+// tag returns the tag of the member's attachment.
+func (m *Member) tag() uint32 {
+	if m.Service {
+		return frame.ServiceTag | uint32(m.VLAN)
+	}
+	return uint32(m.VLAN)
+}
+
 // attach returns the settings of the member's attachment.
 func (m *Member) attach() vswitch.AttachConfig {
 	c := m.AttachConfig
@@ -213,7 +221,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	if d == nil {
 		return nil // not restored; the error is recorded
 	}
-	a, err := s.attach(d.port, uint32(m.VLAN), at)
+	a, err := s.attach(d.port, m.tag(), at)
 	if err == nil {
 		s.members[m.Port], d.used = a, true
 	}

@@ -100,7 +100,7 @@ func (s *session) port(ctx context.Context, w *words) error {
 	}
 	var allowed []string
 	if op == api.Add {
-		allowed = []string{"type", "mtu", "queues", "vni", "vlan", "namespace", "owner"}
+		allowed = []string{"type", "mtu", "queues", "vni", "vlan", "service", "namespace", "owner"}
 	}
 	keys, err := w.keys(allowed...)
 	if err != nil {
@@ -108,7 +108,17 @@ func (s *session) port(ctx context.Context, w *words) error {
 	}
 	c.Type, c.VNI, c.Namespace, c.Owner = keys["type"], vniOf(keys), keys["namespace"], keys["owner"]
 	c.MTU, c.Queues, c.VLAN = count(keys["mtu"]), count(keys["queues"]), count(keys["vlan"])
-	if c.VLAN != 0 && c.VNI == nil {
+	switch id := count(keys["service"]); {
+	case id != 0 && c.VLAN != 0:
+		return w.wrong("add: vlan and service exclude each other")
+	case id != 0:
+		c.VLAN, c.Service = id, true
+	}
+	switch {
+	case c.VNI != nil:
+	case c.Service:
+		return w.wrong("add: service requires vni")
+	case c.VLAN != 0:
 		return w.wrong("add: vlan requires vni")
 	}
 	return s.post(ctx, "/v1/port", c)

@@ -53,7 +53,7 @@ Change:
   With several tunnels in the segment, the peer is one of that with the family of dst; if two have it, add "tunnel NAME".
   These entries survive a reload but not a restart. Change entries of the file in the file.
 
-  port add NAME [type tap|tun|veth|interface|packet] [mtu N] [queues N] [vni N [vlan N]] [namespace NS] [owner NAME]
+  port add NAME [type tap|tun|veth|interface|packet] [mtu N] [queues N] [vni N [vlan|service N]] [namespace NS] [owner NAME]
                                     add a port to the configuration, and to a segment; with an owner, who has made its device,
                                     it stays until port del
   port del NAME                     delete a port, and from its segments

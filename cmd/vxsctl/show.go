@@ -77,7 +77,12 @@ func row(cells ...any) []string {
 }
 
 // vlanOf returns a VLAN ID, "" for untagged.
-func vlanOf(id uint32) string { return strings.TrimPrefix(fmt.Sprint(id), "0") }
+func vlanOf(id uint32, service bool) string {
+	if service {
+		return fmt.Sprint("service ", id)
+	}
+	return strings.TrimPrefix(fmt.Sprint(id), "0")
+}
 
 func age(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) + "s" }
 
@@ -87,7 +92,7 @@ func fdbTable(text []byte) ([][]string, error) {
 		if e.Origin != "learned" {
 			old = "-"
 		}
-		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, vlanOf(e.VLAN), e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
+		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, vlanOf(e.VLAN, e.Service), e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
 	})
 }
 
@@ -167,19 +172,19 @@ func vniTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "VNI PORT VLAN RX RX-BYTES TX TX-BYTES FLOODED DROPS", func(s api.Segment) [][]string {
 		rows := [][]string{row(s.VNI, "", "", s.Rx.Frames, s.Rx.Bytes, s.Tx.Frames, s.Tx.Bytes, s.Flood.Broadcast+s.Flood.Multicast+s.Flood.Unknown, sum(s.Drops))}
 		for _, m := range s.Members {
-			rows = append(rows, row(s.VNI, m.Port, vlanOf(m.VLAN), m.Rx.Frames, m.Rx.Bytes, m.Tx.Frames, m.Tx.Bytes, "", ""))
+			rows = append(rows, row(s.VNI, m.Port, vlanOf(m.VLAN, m.Service), m.Rx.Frames, m.Rx.Bytes, m.Tx.Frames, m.Tx.Bytes, "", ""))
 		}
 		return rows
 	})
 }
 
-// segments lists the VNIs of members as ranges such as 100-110,200(vlan 5). VLANs that count up with the VNIs are a range, too.
+// segments lists the VNIs of members as ranges such as 100-110,200(vlan 5), with service for the VLAN of a service tag. VLANs that count up with the VNIs are a range, too.
 // Tunnels have no VLANs: their tags are VNIs.
 func segments(kind string, members []api.Member) string {
 	tunnel := slices.Contains([]string{"vxlan", "gpe", "ipip", "fou"}, kind)
 	tagged := func(m api.Member) bool { return m.Tag != 0 && !tunnel }
 	follows := func(a, b api.Member) bool {
-		return b.VNI == a.VNI+1 && tagged(a) == tagged(b) && (!tagged(a) || b.Tag == a.Tag+1)
+		return b.VNI == a.VNI+1 && tagged(a) == tagged(b) && a.Service == b.Service && (!tagged(a) || b.Tag == a.Tag+1)
 	}
 	members = slices.SortedFunc(slices.Values(members), func(a, b api.Member) int { return cmp.Compare(a.VNI, b.VNI) })
 	var list []string
@@ -191,7 +196,11 @@ func segments(kind string, members []api.Member) string {
 		first, last := members[0], members[n-1]
 		text := span(uint32(first.VNI), uint32(last.VNI))
 		if tagged(first) {
-			text += fmt.Sprintf("(vlan %s)", span(first.Tag, last.Tag))
+			word := "vlan"
+			if first.Service {
+				word = "service"
+			}
+			text += fmt.Sprintf("(%s %s)", word, span(first.Tag, last.Tag))
 		}
 		list, members = append(list, text), members[n:]
 	}

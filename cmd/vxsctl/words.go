@@ -185,6 +185,7 @@ var values = map[string]value{
 	"mtu":       {"a number of bytes", number(1, math.MaxInt32), nil},
 	"queues":    {"a number, 1 or more", number(1, math.MaxInt32), nil},
 	"vlan":      {"1 to 4094", number(1, 4094), nil},
+	"service":   {"the VLAN of a service tag, 1 to 4094", number(1, 4094), nil},
 	"namespace": {"the path of a network namespace, or a name in /run/netns", nil, func(o *offers) { o.file = true }},
 	"owner":     {"the name of the program that has made the device", nil, nil},
 	"-interval": {"a duration of at least 100ms such as 1s", isInterval, nil},

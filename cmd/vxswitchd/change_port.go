@@ -76,6 +76,9 @@ func addPort(c *node.Config, x api.PortChange) error {
 		if x.VLAN != 0 {
 			return wrong(http.StatusBadRequest, "vlan: requires vni")
 		}
+		if x.Service {
+			return wrong(http.StatusBadRequest, "service: requires vlan")
+		}
 		return nil
 	}
 	at := slices.IndexFunc(c.Segments, func(s node.Segment) bool { return s.VNI == *x.VNI })
@@ -83,7 +86,7 @@ func addPort(c *node.Config, x api.PortChange) error {
 		return wrong(http.StatusNotFound, "vni %d: no such segment", *x.VNI)
 	}
 	members := slices.Clone(c.Segments[at].Members)
-	c.Segments[at].Members = append(members, node.Member{Port: x.Name, VLAN: x.VLAN})
+	c.Segments[at].Members = append(members, node.Member{Port: x.Name, VLAN: x.VLAN, Service: x.Service})
 	return nil
 }
 

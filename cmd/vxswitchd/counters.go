@@ -99,7 +99,11 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, v := range s.n.Switch().VSIs() {
 		for _, a := range v.Attachments() {
 			p := a.Dest(0).Port()
-			members[p] = append(members[p], api.Member{VNI: v.VNI(), Tag: a.Tag()})
+			m := memberOf(v.VNI(), a.Tag())
+			if _, tunnel := a.Port().(*vtep.VTEP); tunnel {
+				m = api.Member{VNI: v.VNI(), Tag: a.Tag()}
+			}
+			members[p] = append(members[p], m)
 			mtus[p] = a.Port().MTU(0)
 		}
 	}
@@ -163,7 +167,7 @@ func tallied(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Segment] {
 			for _, a := range st.Attachments {
 				m := api.SegmentMember{Port: n.Switch().Name(frame.NewDest(a.Port, 0)), Rx: a.Rx, Tx: a.Tx}
 				if tunnels[m.Port] == nil {
-					m.VLAN = a.Tag
+					m.VLAN, m.Service = a.Tag&^frame.ServiceTag, a.Tag&frame.ServiceTag != 0
 				}
 				x.Members = append(x.Members, m)
 			}
@@ -177,14 +181,19 @@ func tallied(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Segment] {
 // oneLine returns the text of an error on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
+// memberOf returns a segment of a port, which is no tunnel, with the tag of the attachment.
+func memberOf(vni frame.VNI, tag uint32) api.Member {
+	return api.Member{VNI: vni, Tag: tag &^ frame.ServiceTag, Service: tag&frame.ServiceTag != 0}
+}
+
 // down returns what is known of a port that is down.
 func down(p node.DownPort) api.Port {
 	x := api.Port{
 		Port: -1, Name: p.Name, Type: p.Type.String(), Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{},
 		State: "down", Error: oneLine(p.Err), Since: &p.Since,
 	}
-	for _, vni := range slices.Sorted(maps.Keys(p.VLANs)) {
-		x.Members = append(x.Members, api.Member{VNI: vni, Tag: uint32(p.VLANs[vni])})
+	for _, vni := range slices.Sorted(maps.Keys(p.Tags)) {
+		x.Members = append(x.Members, memberOf(vni, p.Tags[vni]))
 	}
 	if !p.Next.IsZero() {
 		x.Retry = &p.Next

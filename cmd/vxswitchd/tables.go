@@ -80,7 +80,7 @@ func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntr
 			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
 			for _, e := range list {
 				x := api.FDBEntry{
-					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), VLAN: vlans[e.Dest.Port()],
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), VLAN: vlans[e.Dest.Port()] &^ frame.ServiceTag, Service: vlans[e.Dest.Port()]&frame.ServiceTag != 0,
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
 				if e.Dest == frame.Filter {
