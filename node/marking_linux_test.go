@@ -113,8 +113,10 @@ func TestMarkings(t *testing.T) {
 
 func TestMarkingSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"segments": [{"vni": 1, "tos": 8}]}`:                            `segments[0].tos: the segment has no tunnel`,
-		`{"segments": [{"vni": 1, "dscp": "keep"}]}`:                      `segments[0].dscp: the segment has no tunnel`,
+		`{"segments": [{"vni": 1, "tos": 8}]}`:                                                              `segments[0].tos: the segment has no tunnel`,
+		`{"segments": [{"vni": 1, "dscp": "keep"}]}`:                                                        `segments[0].dscp: the segment has no tunnel`,
+		`{"ports": [{"name": "t"}], "segments": [{"vni": 1, "members": [{"port": "t", "service": true}]}]}`: `segments[0].members[0].service: requires a vlan`,
+		`{"ports": [{"name": "t"}], "segments": [{"vni": 1, "members": [{"port": "t", "vlan": 5, "service": true}]}, {"vni": 2, "members": [{"port": "t", "vlan": 5}]}, {"vni": 3, "members": [{"port": "t", "vlan": 5, "service": true}]}]}`: `segments[2].members[0].port: t service vlan 5 is already in VNI 1`,
 		`{"segments": [{"vni": 1, "tos": 7}]}`:                            `segments[0].tos: 7: must be a multiple of 4; the two low bits are ECN`,
 		`{"segments": [{"vni": 1, "dscp": "copy"}]}`:                      `segments[0].dscp: "copy": must be one of default, keep, inherit, priority`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "dscp": 1}]}`:    `tunnels[0].dscp: 1: must be a string`,

@@ -46,6 +46,10 @@
 // the two ECN fields before it learns anything from the frame (RFC 6040): a congestion mark is passed to
 // the host, and a frame of a host that would not understand the mark is dropped.
 //
+// The outer DSCP of a packet (RFC 2983) is fixed, that of the inner packet, or made of the frame's priority (802.1p). On receipt
+// it has no effect (pipe model), or the inner packet gets it (uniform model), or the frame's priority is made of it: see [DSCP].
+// [VTEP.SetMarking] sets both for one VNI.
+//
 // # Path MTU
 //
 // When the underlay reports that packets to a peer were too big, [VTEP.MTU] of that peer becomes smaller

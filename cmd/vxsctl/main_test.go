@@ -134,6 +134,9 @@ func TestWrongWords(t *testing.T) {
 		"port add tap1 type dummy":                                                `port: type "dummy": must be tap, tun, veth, interface or packet`,
 		"port add tap1 mtu -1":                                                    `port: mtu "-1": must be a number of bytes`,
 		"port add tap1 vlan 5":                                                    "port: add: vlan requires vni",
+		"port add tap1 service 5":                                                 "port: add: service requires vni",
+		"port add tap1 vni 1 vlan 5 service 6":                                    "port: add: vlan and service exclude each other",
+		"port add tap1 vni 1 service 0":                                           `port: service "0": must be the VLAN of a service tag, 1 to 4094`,
 		"port add tap1 vni 1 vlan 4095":                                           `port: vlan "4095": must be 1 to 4094`,
 		"port del tap1 vni 1":                                                     `port: unexpected argument "vni"`,
 		"route show vni 1":                                                        `route: unexpected "vni"; allowed is vrf`,
@@ -222,10 +225,12 @@ func TestTables(t *testing.T) {
 	f := newFake(t)
 	for _, c := range []struct{ words, asked, answer, want string }{
 		{"fdb", "GET /v1/fdb", `[{"vni":100,"mac":"02:00:00:00:00:01","dest":"10.0.0.2:4789","dev":"vx","origin":"learned","age":3},
-			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","vlan":5,"origin":"control","proto":"evpn","age":9,"flags":["sticky"]}]`,
-			"VNI  MAC                DEST           DEV   VLAN  ORIGIN   PROTO  AGE  FLAGS\n" +
-				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    -     learned  -      3s   -\n" +
-				"7    02:00:00:00:00:02  tap0           tap0  5     control  evpn   -    sticky\n"},
+			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","vlan":5,"origin":"control","proto":"evpn","age":9,"flags":["sticky"]},
+			{"vni":8,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","vlan":5,"service":true,"origin":"learned","age":1}]`,
+			"VNI  MAC                DEST           DEV   VLAN       ORIGIN   PROTO  AGE  FLAGS\n" +
+				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    -          learned  -      3s   -\n" +
+				"7    02:00:00:00:00:02  tap0           tap0  5          control  evpn   -    sticky\n" +
+				"8    02:00:00:00:00:02  tap0           tap0  service 5  learned  -      1s   -\n"},
 		{"fdb vni 9", "GET /v1/fdb?vni=9", `[{"vni":9,"mac":"02:00:00:00:00:01","dest":"filter","dev":"","origin":"static","age":3,"flags":["filter"]},
 			{"vni":9,"mac":"02:00:00:00:00:02","dest":"group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7","dev":"vx","origin":"static","age":9}]`,
 			"VNI  MAC                DEST                                         DEV  VLAN  ORIGIN  PROTO  AGE  FLAGS\n" +
@@ -300,6 +305,7 @@ func TestTables(t *testing.T) {
 		{"route add default vni 5 lladdr 02:00:00:00:00:01 dst 2001:db8::1", `POST /v1/route {"op":"add","prefix":"0.0.0.0/0","vni":5,"mac":"02:00:00:00:00:01","dst":"2001:db8::1"}`, `{"done":"x"}`, ""},
 		{"route add blackhole default", `POST /v1/route {"op":"add","prefix":"0.0.0.0/0","blackhole":true}`, `{"done":"x"}`, ""},
 		{"route del 10.9.0.0/16", `POST /v1/route {"op":"del","prefix":"10.9.0.0/16"}`, `{"done":"x"}`, ""},
+		{"port add tap1 vni 7 service 5", `POST /v1/port {"op":"add","name":"tap1","vni":7,"vlan":5,"service":true}`, `{"applied":true}`, ""},
 		{"port add tap1 type tun mtu 1400 queues 2 vni 7 vlan 5", `POST /v1/port {"op":"add","name":"tap1","type":"tun","mtu":1400,"queues":2,"vni":7,"vlan":5}`, `{"applied":true}`, ""},
 		{"port del add", `POST /v1/port {"op":"del","name":"add"}`, `{"applied":true}`, ""},
 		{"reload", "POST /v1/reload", `{"done":"reloaded"}`, "reloaded\n"},
