@@ -297,6 +297,8 @@ func TestChangePorts(t *testing.T) {
 		{x{Op: "add", Name: "tap1", Type: "own"}, `type "own": must be tap, tun, veth, interface or packet`},
 		{x{Op: "add", Name: "tap1", MTU: 14}, "mtu: 14: must be 68 to"},
 		{x{Op: "add", Name: "tap1", VLAN: 5}, "vlan: requires vni"},
+		{x{Op: "add", Name: "tap1", Service: true}, "service: requires vlan"},
+		{x{Op: "add", Name: "tap1", VNI: &vni, Service: true}, "service: requires a vlan"},
 		{x{Op: "add", Name: "tap1", VNI: &gone}, "vni 30: no such segment"},
 		{x{Op: "add", Name: "tap1", VNI: &vni, VLAN: 4095}, "vlan: 4095: must be 1 to 4094"},
 		{x{Op: "del", Name: "tap1"}, `ports: there is no "tap1"`},

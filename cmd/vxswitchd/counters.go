@@ -99,11 +99,11 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, v := range s.n.Switch().VSIs() {
 		for _, a := range v.Attachments() {
 			p := a.Dest(0).Port()
-			m := memberOf(v.VNI(), a.Tag())
 			if _, tunnel := a.Port().(*vtep.VTEP); tunnel {
-				m = api.Member{VNI: v.VNI(), Tag: a.Tag()}
+				members[p] = append(members[p], api.Member{VNI: v.VNI(), Tag: a.Tag()})
+			} else {
+				members[p] = append(members[p], memberOf(v.VNI(), a.Tag()))
 			}
-			members[p] = append(members[p], m)
 			mtus[p] = a.Port().MTU(0)
 		}
 	}

@@ -148,7 +148,7 @@ func TestRouteAndFloodTables(t *testing.T) {
 		t.Errorf("%+v, want via %q", routes, want)
 	}
 	fake.Until(t, "BFD has its VNI", func() bool {
-		return strings.Contains(fmt.Sprint(get[[]api.Port](r, "/v1/port")), "{99 99}")
+		return strings.Contains(fmt.Sprint(get[[]api.Port](r, "/v1/port")), "{99 99 false}")
 	})
 	var floods []frame.VNI
 	for _, f := range get[[]api.Flood](r, "/v1/flood") {
