@@ -101,13 +101,26 @@ type bench struct {
 	sizes
 }
 
-// lab returns the feeder and the leaf's host.
-func newLab(t *testing.T) (*feeder, *netns.Host) {
+// A lab has the leaf's host, and two speakers: one for all MACs but the first, or all prefixes, and one for the first MAC.
+type lab struct {
+	*feeder
+	mover *feeder
+	leaf  *netns.Host
+}
+
+func newLab(t *testing.T) *lab {
 	n := netns.New(t)
 	far, leaf := n.Host("feeder"), n.Router("leaf")
 	n.Link(far, feederAddr.String()+"/24", leaf, leafAddr.String()+"/24")
+	far.IP("addr", "add", moverAddr.String()+"/24", "dev", "eth0")
 	leaf.Ready()
-	return newFeeder(t, far), leaf
+	l := &lab{newFeeder(t, far, feederAddr), newFeeder(t, far, moverAddr), leaf}
+	return l
+}
+
+func (l *lab) stop() {
+	l.feeder.stop()
+	l.mover.stop()
 }
 
 func (b *bench) seconds(who, what string, from, to time.Time) {
@@ -116,96 +129,81 @@ func (b *bench) seconds(who, what string, from, to time.Time) {
 
 // run measures MACs with addresses.
 func (b *bench) run(t *testing.T, who string, start func(*testing.T, *netns.Host) contender) {
-	f, leaf := newLab(t)
-	defer f.stop()
-	for i := range b.routes {
-		f.Advertise(host(i, vteps[0], 0))
+	l := newLab(t)
+	defer l.stop()
+	all := func(vtep netip.Addr, sequence uint32) {
+		for i := 1; i < b.routes; i++ {
+			l.Advertise(host(i, vtep, sequence))
+		}
 	}
-	c := start(t, leaf)
+	l.mover.Advertise(host(0, vteps[0], 0))
+	all(vteps[0], 0)
+	c := start(t, l.leaf)
 	defer c.stop()
-	up := <-f.up
+	<-l.mover.up
+	up := <-l.up
 	name := strconv.Itoa(b.routes) + " MACs with addresses: "
 	b.seconds(who, name+"import", up, c.hosts(vteps[0], b.routes))
 	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
 	time.Sleep(2 * time.Second)
 	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, resident(t, c))
 
+	sequence := uint32(0)
+	var took []float64
+	move := func(to netip.Addr) {
+		sequence++
+		begun := time.Now()
+		l.mover.Advertise(host(0, to, sequence))
+		took = append(took, c.host(mac(0), to).Sub(begun).Seconds()*1000)
+	}
 	moved := func(what string) {
-		took := make([]float64, b.moves)
-		for i := range took {
-			to := vteps[(i+1)%2]
-			begun := time.Now()
-			f.Advertise(host(0, to, uint32(1000+i)))
-			took[i] = c.host(mac(0), to).Sub(begun).Seconds() * 1000
-			time.Sleep(5 * time.Millisecond)
-		}
 		b.Add("a move, "+what+", p50", "ms", "ratio at most 1.00", tool.Median, who, took...)
 		b.Add("a move, "+what+", p99", "ms", "ratio at most 1.00", 0.99, who, took...)
+		took = nil
+	}
+	for i := range b.moves {
+		move(vteps[(i+1)%2])
+		time.Sleep(5 * time.Millisecond)
 	}
 	moved("alone")
-	f.Advertise(host(0, vteps[0], 5000))
-	c.host(mac(0), vteps[0])
 
+	sequence = 1000
 	begun := time.Now()
-	for i := range b.routes {
-		f.Advertise(host(i, vteps[1], 10_000))
-	}
+	all(vteps[1], 1)
+	l.mover.Advertise(host(0, vteps[1], sequence))
 	b.seconds(who, name+"all move", begun, c.hosts(vteps[1], b.routes))
 
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() { // the others move to and fro
-		defer close(ended)
-		for k := uint32(0); ; k++ {
-			for i := 1; i < b.routes; i++ {
-				f.Advertise(host(i, vteps[k%2], 20_000+k))
-				select {
-				case <-end:
-					return
-				default:
-				}
-			}
-		}
-	}()
-	time.Sleep(300 * time.Millisecond)
-	b.storm(who, f, c)
-	close(end)
-	<-ended
-
-	for i := range b.routes {
-		f.Advertise(host(i, vteps[0], 1_000_000))
+	all(vteps[0], 2) // and meanwhile the first moves to and fro
+	for i, end := 0, time.Now().Add(storm); i < b.moves && time.Now().Before(end); i++ {
+		move(vteps[i%2])
 	}
+	moved("while all others move")
+	move(vteps[1])
+	move(vteps[0])
 	c.hosts(vteps[0], b.routes)
+
 	begun = time.Now()
 	for i := range b.routes {
 		r := host(i, vteps[0], 0)
-		f.Withdraw(r.Key)
+		l.mover.Withdraw(r.Key)
+		l.Withdraw(r.Key)
 	}
 	b.seconds(who, name+"withdrawal", begun, c.hosts(vteps[0], 0))
 }
 
-// storm measures moves of one MAC while all others move.
-func (b *bench) storm(who string, f *feeder, c contender) {
-	took := make([]float64, b.moves/4+1)
-	for i := range took {
-		to := vteps[i%2]
-		begun := time.Now()
-		f.Advertise(host(0, to, uint32(50_000+i)))
-		took[i] = c.host(mac(0), to).Sub(begun).Seconds() * 1000
-	}
-	b.Add("a move, while all others move, p50", "ms", "ratio at most 1.00", tool.Median, who, took...)
-	b.Add("a move, while all others move, p99", "ms", "ratio at most 1.00", 0.99, who, took...)
-}
+// storm is how long one MAC moves at most while all others move, which takes about as long.
+const storm = 3 * time.Second
 
 // types5 measures prefixes.
 func (b *bench) types5(t *testing.T, who string, start func(*testing.T, *netns.Host) contender) {
-	f, leaf := newLab(t)
-	defer f.stop()
+	l := newLab(t)
+	defer l.stop()
 	for i := range b.routes {
-		f.Advertise(prefix(i))
+		l.Advertise(prefix(i))
 	}
-	c := start(t, leaf)
+	c := start(t, l.leaf)
 	defer c.stop()
-	up := <-f.up
+	up := <-l.up
 	name := strconv.Itoa(b.routes) + " prefixes: "
 	b.seconds(who, name+"import", up, c.prefixes(b.routes))
 	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
@@ -214,7 +212,7 @@ func (b *bench) types5(t *testing.T, who string, start func(*testing.T, *netns.H
 	begun := time.Now()
 	for i := range b.routes {
 		r := prefix(i)
-		f.Withdraw(r.Key)
+		l.Withdraw(r.Key)
 	}
 	b.seconds(who, name+"withdrawal", begun, c.prefixes(0))
 }

@@ -1,7 +1,7 @@
 // Package bench measures a node with a Speaker beside FRR, whose bgpd and zebra write into a bridge, a VXLAN device and the routing table
-// of the kernel. Both have one session with the same speaker, which says the same to them: from Established until the last MAC with
-// its neighbour, or the last prefix, is in the tables; all of them change their VTEP, and are withdrawn; and one MAC moves 200 times, alone and
-// while all others change.
+// of the kernel. Both have two sessions with the same speakers, which say the same to them: from Established until the last MAC with
+// its neighbour, or the last prefix, is in the tables; all of them change their VTEP, and are withdrawn; and one MAC, that of the second
+// session, moves 200 times, alone and while all others move.
 //
 // What FRR has written is known from the kernel's notifications, and what the node has from its tables, which the contender looks at
 // every 10 ms, and every 100 µs for one MAC: this counts against the node.

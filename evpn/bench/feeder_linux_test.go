@@ -20,6 +20,7 @@ const (
 
 var (
 	feederAddr = netip.MustParseAddr("192.0.2.9")
+	moverAddr  = netip.MustParseAddr("192.0.2.10")
 	leafAddr   = netip.MustParseAddr("192.0.2.1")
 	vteps      = [2]netip.Addr{netip.MustParseAddr("192.0.2.50"), netip.MustParseAddr("192.0.2.51")}
 )
@@ -31,8 +32,8 @@ type feeder struct {
 	stop func()
 }
 
-func newFeeder(t *testing.T, h *netns.Host) *feeder {
-	b, err := bgp.New(bgp.Config{AS: as, RouterID: feederAddr, Listen: []netip.AddrPort{netip.AddrPortFrom(feederAddr, 179)}, In: h.Do,
+func newFeeder(t *testing.T, h *netns.Host, addr netip.Addr) *feeder {
+	b, err := bgp.New(bgp.Config{AS: as, RouterID: addr, Listen: []netip.AddrPort{netip.AddrPortFrom(addr, 179)}, In: h.Do,
 		Peers: []bgp.Peer{{Addr: leafAddr, AS: as, Passive: true, MaxStale: -1}}})
 	if err != nil {
 		t.Fatal(err)

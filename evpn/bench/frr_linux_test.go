@@ -43,12 +43,15 @@ func startFRR(t *testing.T, h *netns.Host) contender {
  no bgp default ipv4-unicast
  neighbor %v remote-as %[1]d
  neighbor %[3]v timers connect 1
+ neighbor %[4]v remote-as %[1]d
+ neighbor %[4]v timers connect 1
  address-family l2vpn evpn
   neighbor %[3]v activate
+  neighbor %[4]v activate
   advertise-all-vni
   advertise ipv4 unicast
   no dup-addr-detection
-`, as, leafAddr, feederAddr)})
+`, as, leafAddr, feederAddr, moverAddr)})
 	return f
 }
 

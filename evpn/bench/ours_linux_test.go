@@ -90,7 +90,7 @@ func serve(socket string) error {
 	}
 	sp, err := evpn.New(n, &evpn.Config{AS: as, RouterID: leafAddr, MaxHosts: 1 << 20, MaxRoutes: 1 << 20,
 		Mobility: evpn.Mobility{Moves: 16, Window: time.Millisecond},
-		Peers:    []evpn.Peer{{Addr: feederAddr, AS: as, Retry: 100 * time.Millisecond}}})
+		Peers:    []evpn.Peer{{Addr: feederAddr, AS: as, Retry: 100 * time.Millisecond}, {Addr: moverAddr, AS: as, Retry: 100 * time.Millisecond}}})
 	if err != nil {
 		return err
 	}

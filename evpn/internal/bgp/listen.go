@@ -54,7 +54,9 @@ func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l *listener, err e
 	if l.v4 {
 		network = "tcp4"
 	}
-	b.conf.In(func() { l.Listener, err = lc.Listen(ctx, network, netip.AddrPortFrom(numbered(at.Addr()), at.Port()).String()) })
+	b.conf.In(func() {
+		l.Listener, err = lc.Listen(ctx, network, netip.AddrPortFrom(numbered(at.Addr()), at.Port()).String())
+	})
 	return l, err
 }
 
