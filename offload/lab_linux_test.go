@@ -55,9 +55,14 @@ func newSiteOf(t *testing.T, h, g *netns.Host, x int, peers ...int) *site {
 // newSiteOver is newSiteOf with settings of the underlay.
 func newSiteOver(t *testing.T, h, g *netns.Host, cfg *underlay.UDPConfig, x int, peers ...int) *site {
 	t.Helper()
+	return newSiteWith(t, h, g, cfg, nil, x, peers...)
+}
+
+func newSiteWith(t *testing.T, h, g *netns.Host, cfg *underlay.UDPConfig, tunnel *vtep.Config, x int, peers ...int) *site {
+	t.Helper()
 	s := &site{t: t, h: h, g: g, x: x}
 	u := netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(netip.AddrPortFrom(addr(x), 4789), cfg) })
-	s.v = check.Must(vtep.New(nil, u))(t)
+	s.v = check.Must(vtep.New(tunnel, u))(t)
 	s.sw = check.Must(vswitch.New(nil))(t)
 	s.vsi = check.Must(s.sw.VSI(vni, nil))(t)
 	s.at = check.Must(s.vsi.Attach(s.v, vni))(t)
@@ -172,6 +177,19 @@ func TestUnfinishedOuterChecksum(t *testing.T) {
 	a.Ping(guest(2), 20)
 	if n := s.stats().Misses["checksum"] - before; n < 20 {
 		t.Errorf("%d of 20 packets are left to user space", n)
+	}
+}
+
+// TestSymmetricHash: what is to leave from the same source port as the answers is left to user space, which knows it; answers are
+// carried.
+func TestSymmetricHash(t *testing.T) {
+	a, b := two(t)
+	s := newSiteWith(t, a, a, nil, &vtep.Config{SymmetricHash: true}, 1, 2)
+	newSite(t, b, 2, 1)
+	a.Ping(guest(2), 20)
+	s.flows(1)
+	if n := s.stats().Refused["hash"]; n == 0 {
+		t.Errorf("refused: %v", s.stats().Refused)
 	}
 }
 
