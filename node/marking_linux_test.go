@@ -96,19 +96,27 @@ func TestMarkings(t *testing.T) {
 	if s.Tunnels()["vx"] != vx {
 		t.Error("the tunnel was made anew")
 	}
-	// A segment that goes takes its marking along.
-	s.must(changed(t, s.Config(), func(c *Config) { c.Segments = c.Segments[1:] }))
+	// A segment that leaves the tunnel, or goes, takes its marking along.
 	p, err := vx.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789"))
 	must(t, err)
 	defer vx.DeletePeer(p)
-	s.must(changed(t, s.Config(), func(c *Config) {
-		c.Segments = slices.DeleteFunc(c.Segments, func(x Segment) bool { return x.VNI == 30 })
-	}))
-	path, err := vx.Path(p, 30)
-	must(t, err)
-	if path.Header.TOS != 16 || path.DSCP != vtep.DSCPKeep {
-		t.Errorf("a segment has gone, and its marking is still there: %+v", path)
+	marked := func(vni uint32, tos vtep.Value, dscp vtep.DSCP) {
+		t.Helper()
+		path, err := vx.Path(p, vni)
+		must(t, err)
+		if path.Header.TOS != tos || path.DSCP != dscp {
+			t.Errorf("VNI %d: TOS %v, DSCP %v, want %v, %v", vni, path.Header.TOS, path.DSCP, tos, dscp)
+		}
 	}
+	s.must(changed(t, s.Config(), func(c *Config) { c.Segments[1].Marking = vtep.Marking{TOS: 32, DSCP: vtep.DSCPInherit} }))
+	marked(20, 32, vtep.DSCPInherit)
+	marked(30, vtep.FromPriority, vtep.DSCPPriority)
+	s.must(changed(t, s.Config(), func(c *Config) {
+		c.Segments[1].Tunnel, c.Segments[1].Flood, c.Segments[1].Marking = "", nil, vtep.Marking{}
+		c.Segments = c.Segments[:2]
+	}))
+	marked(20, 16, vtep.DSCPKeep)
+	marked(30, 16, vtep.DSCPKeep)
 }
 
 func TestMarkingSettings(t *testing.T) {

@@ -40,6 +40,8 @@ func TestPriority(t *testing.T) {
 		}
 		c.send(tag(3<<13), plain, tag(6<<13))
 		check.Equal(t, "from a port without VLANs", string(l.priorities(a, 10, plain)), "\x03\x00\x06")
+		c.send(plain, plain, plain)
+		check.Equal(t, "in the same memory", string(l.priorities(a, 10, plain)), "\x00\x00\x00")
 	})
 }
 

@@ -188,7 +188,7 @@ type PortStats struct {
 // keeps, in Rx only.
 type AttachmentStats struct {
 	Port uint16      `json:"port"`
-	Tag  uint32      `json:"tag"`
+	Tag  uint32      `json:"tag"` // VNI, or VLAN with frame.ServiceTag or without
 	Rx   frame.Count `json:"rx"`
 	Tx   frame.Count `json:"tx"`
 }

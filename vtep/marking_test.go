@@ -19,11 +19,12 @@ func TestMarkingOnSending(t *testing.T) {
 	flood(t, v, other, at(1))
 	one, two := addPeer(t, v, at(1)), addPeer(t, v, at(2))
 	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: Header{TOS: 0x40}}}))
+	w := v.Writer(0)
 	send := func(peer uint16, tag uint32, priority uint8, b []byte) (got []string) {
 		t.Helper()
 		f := frame.Make(b)
 		f.Priority, u.sent = priority, nil
-		check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: peer, Tag: tag}}))
+		check.OK(t, w.Write([]frame.Out{{F: &f, Peer: peer, Tag: tag}}))
 		for _, s := range u.sent {
 			got = append(got, fmt.Sprintf("%#x", s.tos))
 		}
@@ -53,6 +54,8 @@ func TestMarkingOnSending(t *testing.T) {
 	want("none", send(one, vni, 5, ip), "0x1")
 	check.OK(t, v.SetMarking(vni, Marking{DSCP: DSCPInherit}))
 	want("as the tunnel has it", send(one, vni, 5, ip), "0x21")
+	check.OK(t, v.SetMarking(vni, Marking{TOS: Inherit}))
+	want("inherited again", send(two, vni, 5, ip), "0xb9")
 	check.OK(t, v.SetMarking(vni, Marking{}))
 	want("no marking", send(two, vni, 5, ip), "0x41")
 	check.Equal(t, "networks with a marking", v.marked.Load(), 0)
