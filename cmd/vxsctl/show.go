@@ -178,8 +178,8 @@ func vniTable(text []byte) ([][]string, error) {
 	})
 }
 
-// segments lists the VNIs of members as ranges such as 100-110,200(vlan 5), with service for the VLAN of a service tag. VLANs that count up with the VNIs are a range, too.
-// Tunnels have no VLANs: their tags are VNIs.
+// segments lists the VNIs of members as ranges such as 100-110,200(vlan 5), with service for the VLAN of a service tag. VLANs that
+// count up with the VNIs are a range, too. Tunnels have no VLANs: their tags are VNIs.
 func segments(kind string, members []api.Member) string {
 	tunnel := slices.Contains([]string{"vxlan", "gpe", "ipip", "fou"}, kind)
 	tagged := func(m api.Member) bool { return m.Tag != 0 && !tunnel }

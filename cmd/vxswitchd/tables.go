@@ -79,8 +79,10 @@ func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntr
 			}
 			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
 			for _, e := range list {
+				vlan := vlans[e.Dest.Port()]
 				x := api.FDBEntry{
-					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), VLAN: vlans[e.Dest.Port()] &^ frame.ServiceTag, Service: vlans[e.Dest.Port()]&frame.ServiceTag != 0,
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					VLAN: vlan &^ frame.ServiceTag, Service: vlan&frame.ServiceTag != 0,
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
 				if e.Dest == frame.Filter {
