@@ -81,6 +81,8 @@ type Peer struct {
 	Password string        `json:"-"`                 // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; "" = none
 	Hops     uint8         `json:"hops,omitzero"`     // TTL security: the peer is at most so many hops away (RFC 5082); Linux only; default 0, off
 
+	OwnAS uint8 `json:"ownAS,omitzero"` // how often our AS may be in the path of its routes, for leaves that share an AS (FRR: allowas-in); default 0
+
 	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 (RFC 2385), of up to 80 bytes, in its first line; Linux only; default none
 
 	MaxRoutes   int           `json:"maxRoutes,omitzero"`             // routes that it may have; what is beyond is left out and counted; default 1048576
@@ -209,7 +211,7 @@ func (c *Config) withoutFiles() bgp.Config {
 	for _, p := range c.Peers {
 		b.Peers = append(b.Peers, bgp.Peer{
 			Addr: p.Addr, AS: p.AS, Port: p.Port, Local: p.Local, Passive: p.Passive, Hold: p.Hold, Retry: p.Retry, Password: p.Password,
-			Hops: p.Hops, MaxRoutes: p.MaxRoutes, LimitResets: p.LimitResets, MaxStale: p.MaxStale,
+			Hops: p.Hops, OwnAS: p.OwnAS, MaxRoutes: p.MaxRoutes, LimitResets: p.LimitResets, MaxStale: p.MaxStale,
 		})
 	}
 	return b

@@ -81,3 +81,23 @@ func TestTwoSpines(t *testing.T) {
 	}
 	check.Equal(t, "TTL", p.routed[0].PingTTL("172.18.2.2"), 62)
 }
+
+// Leaves that share an AS take each other's routes, and leave out their own, which the spine says back.
+func TestSharedAS(t *testing.T) {
+	t.Parallel()
+	n := netns.New(t)
+	sw, spine := n.Switch("sw"), n.Host("spine")
+	n.Plug(spine, "192.0.2.9/24", sw)
+	frr.Start(t, spine, frr.Daemon{Name: "zebra"}, spineConfig("192.0.2.9", 65001, 65001))
+	p := newPair(t, n, sw, "192.0.2.%d/24", func(int) Config {
+		peer := peering("192.0.2.9", 65100)
+		peer.OwnAS = 1
+		return Config{AS: 65001, Peers: []Peer{peer}}
+	})
+	p.reach()
+	check.Equal(t, "TTL", p.routed[0].PingTTL("172.18.2.2"), 62)
+	for _, s := range p.sites {
+		s.healthy("own")
+		check.Equal(t, "VTEPs to flood to", s.floods(100), 1)
+	}
+}

@@ -168,13 +168,13 @@ func (a *attributes) attribute(flags, typ uint8, v []byte, s *speaker) {
 	}
 }
 
-// path looks for errors and our own AS (RFC 4271, section 9.1.2).
+// path looks for errors, and for our own AS more often than it may be there (RFC 4271, section 9.1.2).
 func (a *attributes) path(v []byte, s *speaker) {
 	size := 2
 	if s.as4 {
 		size = 4
 	}
-	first := true
+	first, own := true, 0
 	for len(v) > 0 {
 		if len(v) < 2 || v[0] < 1 || v[0] > 4 || v[1] == 0 || len(v)-2 < int(v[1])*size {
 			a.bad("as-path")
@@ -192,7 +192,9 @@ func (a *attributes) path(v []byte, s *speaker) {
 				as = binary.BigEndian.Uint32(v)
 			}
 			if as == s.as {
-				a.loop = "as-loop"
+				if own++; own > s.ownAS {
+					a.loop = "as-loop"
+				}
 			}
 			v = v[size:]
 		}

@@ -43,6 +43,7 @@ type Peer struct {
 	Retry    time.Duration // first pause between attempts, which doubles up to a minute; 0 = 1 s
 	Password string        // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only
 	Hops     uint8         // TTL security: the peer is at most that many hops away (RFC 5082); 0 = off; Linux only
+	OwnAS    uint8         // how often our AS may be in the path of its routes; 0 = not at all
 
 	MaxRoutes   int           // 0 = 1,048,576; what is beyond is left out, and counted as "limit"
 	LimitResets bool          // instead, end the session (RFC 4486, subcode 1)

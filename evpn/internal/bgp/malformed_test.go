@@ -147,6 +147,22 @@ var malformed = []struct {
 	{"type 3 without PMSI", with(nlri(3, z(8), z(4), host4)), taken, true},
 }
 
+// Our AS may be in a path as often as it is set.
+func TestOwnAS(t *testing.T) {
+	own := []byte{0, 0, 0xfd, 0xe8}
+	for allowed := range 3 {
+		for times := range 4 {
+			var got said
+			d := decoder{speaker: internal}
+			d.ownAS = allowed
+			v := slices.Concat([]byte{2, byte(times + 1), 0, 0, 0, 1}, bytes.Repeat(own, times))
+			if err := d.update(body(reachOf(good), aOrigin, attr(flagTransitive, attrASPath, v...)), &got); err != nil || len(got.routes) == 1 != (times <= allowed) {
+				t.Errorf("%d times of %d allowed: %d routes, %v, %v", times, allowed, len(got.routes), got.left, err)
+			}
+		}
+	}
+}
+
 func TestMalformed(t *testing.T) {
 	for _, m := range malformed {
 		var got said

@@ -105,7 +105,7 @@ func (s *session) begin(r *bufio.Reader, buf []byte) error {
 		return n
 	}
 	s.open, s.hold = *o, min(o.hold, s.Hold)
-	s.agreed = speaker{as: s.b.conf.AS, peerAS: s.AS, id: s.b.id, as4: o.as4, extended: o.extended}
+	s.agreed = speaker{as: s.b.conf.AS, peerAS: s.AS, id: s.b.id, as4: o.as4, extended: o.extended, ownAS: int(s.OwnAS)}
 	if err := s.claim(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ type speaker struct {
 	id         [4]byte // ours
 	as4        bool    // four-octet AS numbers
 	extended   bool    // messages of up to 65535 bytes
+	ownAS      int     // how often our AS may be in a path
 }
 
 func (s *speaker) external() bool { return s.as != s.peerAS }
