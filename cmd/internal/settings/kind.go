@@ -36,7 +36,7 @@ var forms = map[reflect.Type]form{
 	reflect.TypeFor[policy.ICMPType]():    {"`\"3\"`, `\"3/4\"`", text(`^[0-9]+(/[0-9]+)?$`)},
 	reflect.TypeFor[vswitch.Class](): {"list of `\"broadcast\"`, `\"multicast\"`, `\"unknown\"`",
 		schema{"type": "array", "items": schema{"enum": []string{"broadcast", "multicast", "unknown"}}}},
-	reflect.TypeFor[vtep.Value]():    {"number or word", nil}, // as its field says
+	reflect.TypeFor[vtep.Value]():    {"number, `\"inherit\"`, `\"none\"`, `\"priority\"`", nil}, // as its field says
 	reflect.TypeFor[vtep.Reserved](): {"`\"rfc\"`, `\"strict\"`, mask such as `\"0x0400000000000000\"`", text(`^rfc$|^strict$|^[0-9]`)},
 }
 
