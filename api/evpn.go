@@ -32,6 +32,7 @@ type EVPNPeer struct {
 	Since    *time.Time `json:"since,omitempty"`    // of the state
 	HoldTime float64    `json:"holdTime,omitempty"` // in seconds, as agreed, while there is a session
 	Routes   int        `json:"routes"`             // that it has advertised
+	BFD      string     `json:"bfd,omitempty"`      // of the path: unknown, alive, dead; none if it is not probed
 	Stale    bool       `json:"stale,omitempty"`    // routes of a session before may be among them
 	Received uint64     `json:"received"`           // messages
 	Sent     uint64     `json:"sent"`               // messages

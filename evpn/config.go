@@ -81,6 +81,8 @@ type Peer struct {
 	Password string        `json:"-"`                 // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; "" = none
 	Hops     uint8         `json:"hops,omitzero"`     // TTL security: the peer is at most so many hops away (RFC 5082); Linux only; default 0, off
 
+	BFD *BFD `json:"bfd,omitzero"` // probes the path to it; needs local; default none
+
 	OwnAS uint8 `json:"ownAS,omitzero"` // how often our AS may be in the path of its routes, for leaves that share an AS (FRR: allowas-in); default 0
 
 	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 (RFC 2385), of up to 80 bytes, in its first line; Linux only; default none
@@ -127,7 +129,9 @@ func (c *Config) Check() error {
 	w := setting.Of("evpn: Config")
 	b := c.withoutFiles()
 	w.Add("", b.Check())
-	for i, p := range c.Peers {
+	for i := range c.Peers {
+		p := &c.Peers[i]
+		p.checkBFD(w, fmt.Sprintf("Peers[%d]", i))
 		if p.Password != "" && p.PasswordFile != "" {
 			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "there is a Password already")
 		}

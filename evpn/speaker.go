@@ -47,6 +47,7 @@ type Speaker struct {
 	kick   chan struct{} // there is something to flush
 
 	configuring sync.Mutex // around mu
+	running     bool       // peers are probed; under configuring
 
 	mu    sync.Mutex
 	cfg   Config // written with configuring too
@@ -54,7 +55,8 @@ type Speaker struct {
 	left  map[string]uint64 // routes and UPDATEs that the engine left out, by reason
 	seen  seen
 
-	rows rows // of other owners, without mu
+	rows   rows // of other owners, without mu
+	prober prober
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -87,6 +89,16 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 		s.log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
 	}
 	s.table = table.New(t)
+	s.prober.reset, s.prober.in = func(netip.Addr) {}, c.In
+	if c.In == nil {
+		s.prober.in = func(f func()) { f() }
+	}
+	if b, ok := e.(*bgp.BGP); ok {
+		s.prober.reset = func(peer netip.Addr) {
+			s.log.Warn("the path to a peer is dead", "peer", peer)
+			b.Reset(peer)
+		}
+	}
 	s.seen.init()
 	return s, nil
 }
@@ -115,9 +127,12 @@ func (s *Speaker) Configure(c *Config) error {
 		}
 	})
 	if e, ok := s.engine.(*bgp.BGP); ok {
-		return e.SetPeers(b.Peers, b.MaxRoutes)
+		err = e.SetPeers(b.Peers, b.MaxRoutes)
 	}
-	return nil
+	if s.running {
+		err = errors.Join(err, s.prober.set(c.Peers))
+	}
+	return err
 }
 
 // Restarts reports whether [Speaker.Configure] refuses to change c into next.
@@ -152,7 +167,22 @@ func (s *Speaker) Run(ctx context.Context) error {
 	s.do(func(time.Duration) { s.list() })
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
+	if err := s.probe(true); err != nil {
+		return err
+	}
+	defer s.probe(false)
 	return s.engine.Run(ctx, handler{s})
+}
+
+// probe begins or ends to probe peers.
+func (s *Speaker) probe(on bool) error {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	if s.running = on; !on {
+		s.prober.end()
+		return nil
+	}
+	return s.prober.set(s.cfg.Peers)
 }
 
 // do changes what is known, and has it flushed.

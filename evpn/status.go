@@ -30,6 +30,7 @@ type PeerStatus struct {
 	Hold   time.Duration // agreed on, while there is a session
 	Routes int           // that it has advertised
 	Stale  bool          // routes of a session before may be among them
+	BFD    string        // of the path: unknown, alive or dead; "" = not probed
 	In     uint64        // messages
 	Out    uint64        // messages
 	Err    error         // of the last session that failed
@@ -59,7 +60,7 @@ func (s *Speaker) Status() Status {
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		for _, p := range e.Status() {
 			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale,
-				In: p.In, Out: p.Out, Err: p.Last})
+				In: p.In, Out: p.Out, Err: p.Last, BFD: s.prober.status(p.Addr)})
 		}
 	}
 	s.mu.Lock()

@@ -75,7 +75,7 @@ func evpnTable(text []byte) ([][]string, error) {
 }
 
 func evpnPeers(text []byte) ([][]string, error) {
-	return rowsOf(text, "PEER AS STATE SINCE HOLD ROUTES RECEIVED SENT ERROR", func(p api.EVPNPeer) [][]string {
+	return rowsOf(text, "PEER AS STATE SINCE HOLD BFD ROUTES RECEIVED SENT ERROR", func(p api.EVPNPeer) [][]string {
 		since, hold, routes := "-", "-", fmt.Sprint(p.Routes)
 		if p.Since != nil {
 			since = p.Since.Local().Format("2006-01-02T15:04:05")
@@ -86,7 +86,7 @@ func evpnPeers(text []byte) ([][]string, error) {
 		if p.Stale {
 			routes += " stale"
 		}
-		return [][]string{row(p.Address, p.AS, p.State, since, hold, routes, p.Received, p.Sent, p.Error)}
+		return [][]string{row(p.Address, p.AS, p.State, since, hold, p.BFD, routes, p.Received, p.Sent, p.Error)}
 	})
 }
 

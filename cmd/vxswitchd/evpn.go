@@ -122,7 +122,7 @@ func (s *server) getEVPNPeers(w http.ResponseWriter, r *http.Request) error {
 	return list(w, func(yield func(api.EVPNPeer) bool) {
 		for _, p := range st.Peers {
 			x := api.EVPNPeer{Address: p.Addr.String(), AS: p.AS, State: p.State, HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
-				Received: p.In, Sent: p.Out}
+				Received: p.In, Sent: p.Out, BFD: p.BFD}
 			if p.Err != nil {
 				x.Error = oneLine(p.Err)
 			}

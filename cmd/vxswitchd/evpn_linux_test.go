@@ -95,19 +95,27 @@ func TestEVPN(t *testing.T) {
 	t.Parallel()
 	l := newEVPNLab(t, "evpn", "reflector.conf", 11)
 	l.reach()
-	if e := l.sessions(0, 2); e.State != "running" || e.Peers != 2 || e.Routes < 6 || e.Advertised < 4 || e.AS != 65000 || e.RouterID != "192.0.2.11" || e.LeftOut["mac"] != 0 {
+	l.leaves[0].Until("routes", func() bool {
+		e, err := l.c[0].EVPN(t.Context())
+		return err == nil && e.Routes >= 6 && e.Advertised >= 4
+	})
+	if e := l.sessions(0, 2); e.State != "running" || e.Peers != 2 || e.AS != 65000 || e.RouterID != "192.0.2.11" || e.LeftOut["mac"] != 0 {
 		t.Errorf("%+v", e)
 	}
 	mac := l.vm2.MAC("eth0")
 	for words, want := range map[string]string{
 		"evpn":               `state +running since [-\d: ]+\nerror +-\nAS +65000\nrouter ID +192\.0\.2\.11\npeers +2\nsessions +2\nroutes of this node +\d+\nroutes of peers +\d+\n`,
-		"evpn peers":         `192\.0\.2\.1 +65000 +established +\S+ +9s +\d+ +\d+ +\d+ +-\n192\.0\.2\.2 `,
+		"evpn peers":         `192\.0\.2\.1 +65000 +established +\S+ +9s +- +\d+ +\d+ +\d+ +-\n192\.0\.2\.2 `,
 		"evpn vni":           `10 +192\.0\.2\.11 +192\.0\.2\.11:\d+ +red +1 +[1-9] +1\n`,
 		"evpn routes type 2": `2 +10 +` + mac + ` 10\.0\.10\.12 +192\.0\.2\.12 +192\.0\.2\.1 +65000:10,65000:5000 +L3VNI 5000, router 02:00:00:dd:00:02\n`,
 		"evpn routes type 5 vni 5000 peer 192.0.2.2": `^TYPE.*\n5 +5000 +10\.0\.10\.0/24 +192\.0\.2\.12 +192\.0\.2\.2 .*\n5 +5000 +10\.0\.20\.0/24 .*\n5 +5000 +2001:db8:10::/64 .*\n5 +5000 +2001:db8:20::/64 .*\n$`,
 		"evpn duplicates": `^VNI +MAC +STAYS-AT\n$`,
 	} {
-		if got := l.leaves[0].ctl(words); !regexp.MustCompile(want).MatchString(got) {
+		is, got := regexp.MustCompile(want), l.leaves[0].ctl(words)
+		for end := time.Now().Add(netns.Timeout / 2); !is.MatchString(got) && time.Now().Before(end); got = l.leaves[0].ctl(words) {
+			time.Sleep(100 * time.Millisecond) // a route is on its way
+		}
+		if !is.MatchString(got) {
 			t.Errorf("vxsctl %s: want %s\n%s", words, want, got)
 		}
 	}
@@ -196,9 +204,13 @@ func TestEVPNExternal(t *testing.T) {
 	l.reach()
 	l.sessions(0, 2)
 	l.sessions(1, 2)
-	list, err := l.c[0].EVPNRoutes(t.Context(), api.Query{"type": "3", "vni": "20"})
-	must(t, err)
-	if len(list) != 2 || list[0].VTEP != "192.0.2.22" || list[0].Targets[0] != "65022:20" || list[0].LeftOut != "target" {
+	var list []api.EVPNRoute
+	l.leaves[0].Until("leaf2's VTEP from both spines", func() bool {
+		var err error
+		list, err = l.c[0].EVPNRoutes(t.Context(), api.Query{"type": "3", "vni": "20"})
+		return err == nil && len(list) == 2
+	})
+	if list[0].VTEP != "192.0.2.22" || list[0].Targets[0] != "65022:20" || list[0].LeftOut != "target" {
 		t.Errorf("%+v", list)
 	}
 }

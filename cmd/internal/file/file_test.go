@@ -63,7 +63,7 @@ func TestErrors(t *testing.T) {
 			"1:167: evpn.vrfs[0].name: \"v\": no such VRF\n" +
 			"2:56: evpn.peers[0].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s\n" +
 			"2:75: evpn.peers[1].address: 10.0.0.2: peers[0] has this address already\n" +
-			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, holdTime, hops, limitResets, local, maxRoutes, maxStale, ownAS, passive, passwordFile, port, retry",
+			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, bfd, holdTime, hops, limitResets, local, maxRoutes, maxStale, ownAS, passive, passwordFile, port, retry",
 		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"as": 1}]}}`: "1:54: evpn.peers[0].address: the address of the peer is required",
 		`{"flannel": {"pods": 1},}}`:                                        `1:26: invalid character '}' after top-level value`,
 	} {

@@ -171,6 +171,20 @@ func (b *BGP) Advertise(r route.Route) { b.out.put(r.Key, &r) }
 // Withdraw takes a route back.
 func (b *BGP) Withdraw(k route.Key) { b.out.put(k, nil) }
 
+// Reset ends the session with a peer since the path to it is dead (RFC 9384).
+func (b *BGP) Reset(peer netip.Addr) {
+	p := (*b.peers.Load())[peer]
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	s := p.current
+	p.mu.Unlock()
+	if s != nil {
+		s.end(notify(errCease, ceaseBFD))
+	}
+}
+
 // Refresh asks all peers to say their routes again (RFC 2918): what is imported has changed.
 func (b *BGP) Refresh() {
 	for _, p := range *b.peers.Load() {

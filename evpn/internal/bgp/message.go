@@ -38,6 +38,7 @@ const (
 	ceaseRemoved   = 3
 	ceaseRejected  = 5
 	ceaseCollision = 7
+	ceaseBFD       = 10 // RFC 9384
 )
 
 var errorNames = [...]string{errHeader: "message header error", errOpen: "OPEN error", errUpdate: "UPDATE error",
