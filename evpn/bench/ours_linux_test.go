@@ -108,6 +108,7 @@ func serve(socket string) error {
 		return err
 	}
 	in := bufio.NewReader(c)
+	prefixes := 0
 	for {
 		var what string
 		var vtep netip.Addr
@@ -120,8 +121,13 @@ func serve(socket string) error {
 			return err
 		}
 		pause := 10 * time.Millisecond
-		if what != "hosts" && what != "prefixes" {
+		if what != "hosts" {
 			pause = 100 * time.Microsecond
+		}
+		if what == "prefixes" {
+			waitPrefixes(n, want, &prefixes)
+			fmt.Fprintln(c, time.Now().UnixNano())
+			continue
 		}
 		for !is(n, what, vtep, want) {
 			time.Sleep(pause)
@@ -130,11 +136,24 @@ func serve(socket string) error {
 	}
 }
 
-// is reports whether the tables of a node have what is waited for: so many MACs at a VTEP with as many neighbours, prefixes, or one MAC.
-func is(n *node.Node, what string, at netip.Addr, want int) bool {
-	if what == "prefixes" {
-		return len(n.Gateway().VRF("red").Routes()) == want
+// waitPrefixes waits until a node has so many prefixes, or with 0 none of those that it had. It looks for one after the other: a list of
+// all of them would be more work than what is measured.
+func waitPrefixes(n *node.Node, want int, had *int) {
+	vrf := n.Gateway().VRF("red")
+	for i := range max(want, *had) {
+		r := prefix(i)
+		for {
+			if _, ok := vrf.Route(netip.PrefixFrom(r.IP.Netip(), int(r.Bits))); ok == (want > 0) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
+	*had = want
+}
+
+// is reports whether the tables of a node have what is waited for: so many MACs at a VTEP with as many neighbours, or one MAC.
+func is(n *node.Node, what string, at netip.Addr, want int) bool {
 	var v *vswitch.VSI
 	for _, x := range n.Switch().VSIs() {
 		if x.VNI() == vni {
