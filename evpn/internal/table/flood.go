@@ -47,12 +47,8 @@ func (t *Table) useFlood(s *segment, p *path) (left string) {
 	f := s.floods[p.Tunnel]
 	switch {
 	case f == nil || len(f.paths) == 0:
-		victim, evict, ok := s.flooded.room(p.VTEP, t.cfg.MaxVTEPs)
-		if s.fullFloods = s.fullFloods || evict || !ok; !ok {
+		if !s.flooded.room(p.VTEP, t.cfg.MaxVTEPs, func(x *flood) { x.evict(t) }) {
 			return leftFloodLimit
-		}
-		if evict {
-			victim.evict(t)
 		}
 	case len(f.paths) >= maxPaths:
 		return leftFloodLimit

@@ -47,12 +47,8 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 	}
 	h := s.hosts[p.MAC]
 	if h == nil || len(h.claims) == 0 {
-		victim, evict, ok := s.remote.room(p.VTEP, t.cfg.MaxHosts)
-		if s.fullHosts = s.fullHosts || evict || !ok; !ok {
+		if !s.remote.room(p.VTEP, t.cfg.MaxHosts, func(x *host) { x.evict(t, now) }) {
 			return leftSegmentLimit
-		}
-		if evict {
-			victim.evict(t, now)
 		}
 	} else if len(h.claims) >= t.cfg.MaxAddrs*4 {
 		return leftAddressLimit
@@ -110,21 +106,11 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 	h.s.remote.settle(&h.slot, h.claims, h)
 	if len(h.claims) == 0 {
 		h.claims = nil
-		t.room(h.s)
+		t.anew = h.s.remote.relieve(t.cfg.MaxHosts) || t.anew
 		h.unclaimed(t, now)
 	}
 	h.contest(t, now)
 	t.touch(h)
-}
-
-// room has all imported anew if there is room for what was left out of a segment.
-func (t *Table) room(s *segment) {
-	if s.fullHosts && s.remote.free(t.cfg.MaxHosts) {
-		s.fullHosts, t.anew = false, true
-	}
-	if s.fullFloods && s.flooded.free(t.cfg.MaxVTEPs) {
-		s.fullFloods, t.anew = false, true
-	}
 }
 
 // evict makes room for a host at another VTEP.

@@ -102,7 +102,7 @@ func (t *Table) Down(now time.Duration, peer netip.Addr) {
 func (t *Table) again(now time.Duration) {
 	claimed := map[*host]bool{}
 	for _, s := range t.segments {
-		s.fullHosts, s.fullFloods, s.remote, s.flooded = false, false, shared[*host]{}, shared[*flood]{}
+		s.remote, s.flooded = shared[*host]{}, shared[*flood]{}
 		for _, f := range s.floods {
 			f.paths, f.slot = nil, slot{}
 			t.touch(f)
@@ -116,7 +116,7 @@ func (t *Table) again(now time.Duration) {
 		}
 	}
 	for _, v := range t.vrfs {
-		v.full, v.far = false, shared[*prefix]{}
+		v.far = shared[*prefix]{}
 		for _, x := range v.prefixes {
 			x.paths, x.slot = nil, slot{}
 			t.touch(x)
@@ -223,7 +223,7 @@ func (t *Table) leave(now time.Duration, s *segment, p *path) {
 		if f := s.floods[p.Tunnel]; f != nil {
 			f.paths = remove(f.paths, p)
 			s.flooded.settle(&f.slot, f.paths, f)
-			t.room(s)
+			t.anew = s.flooded.relieve(t.cfg.MaxVTEPs) || t.anew
 			t.touch(f)
 		}
 	case route.MACIP:

@@ -31,12 +31,8 @@ func (t *Table) usePrefix(v *vrf, p *path) (left string) {
 	}
 	x := v.prefixes[p.prefix()]
 	if x == nil || len(x.paths) == 0 {
-		victim, evict, ok := v.far.room(p.VTEP, t.cfg.MaxRoutes)
-		if v.full = v.full || evict || !ok; !ok {
+		if !v.far.room(p.VTEP, t.cfg.MaxRoutes, func(x *prefix) { x.evict(t) }) {
 			return leftVRFLimit
-		}
-		if evict {
-			victim.evict(t)
 		}
 	} else if len(x.paths) >= maxPaths {
 		return leftVRFLimit
@@ -191,9 +187,7 @@ func (x *prefix) settled(t *Table, _ time.Duration) {
 		return
 	}
 	delete(v.prefixes, x.prefix)
-	if v.full && v.far.free(t.cfg.MaxRoutes) {
-		v.full, t.anew = false, true // there is room for those left out
-	}
+	t.anew = v.far.relieve(t.cfg.MaxRoutes) || t.anew
 }
 
 // count counts hosts here that have addresses.

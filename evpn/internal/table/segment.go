@@ -52,9 +52,8 @@ type segment struct {
 	floods  map[route.Addr]*flood
 	flooded shared[*flood] // VTEPs in the flood list
 
-	fullHosts, fullFloods bool // some are left out
-	own                   *ownFlood
-	gateway               *gateway
+	own     *ownFlood
+	gateway *gateway
 }
 
 type vrf struct {
@@ -63,7 +62,6 @@ type vrf struct {
 	prefixes map[netip.Prefix]*prefix
 	own      map[netip.Addr]bool // addresses of our gateways
 	far      shared[*prefix]     // prefixes of peers
-	full     bool                // some are left out
 }
 
 // SetSegment adds a segment, or changes it. What is here of it stays.

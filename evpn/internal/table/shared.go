@@ -11,6 +11,7 @@ import (
 type shared[T any] struct {
 	size int
 	of   map[route.Addr]*list.List // the last one first
+	full bool                      // some are left out
 }
 
 // A slot is the place that a thing has in one.
@@ -19,11 +20,12 @@ type slot struct {
 	at   *list.Element // nil = it has none
 }
 
-// room reports whether a VTEP may have one more within a limit. If evict, then victim has to go for that.
-func (s *shared[T]) room(vtep route.Addr, limit int) (victim T, evict, ok bool) {
+// room reports whether a VTEP may have one more within a limit. If another one has to go for that, it is evicted.
+func (s *shared[T]) room(vtep route.Addr, limit int, evict func(T)) bool {
 	if s.size < limit {
-		return victim, false, true
+		return true
 	}
+	s.full = true
 	var most *list.List
 	for _, l := range s.of {
 		if most == nil || l.Len() > most.Len() {
@@ -35,13 +37,20 @@ func (s *shared[T]) room(vtep route.Addr, limit int) (victim T, evict, ok bool) 
 		mine = l.Len()
 	}
 	if most == nil || mine+1 >= most.Len() {
-		return victim, false, false
+		return false
 	}
-	return most.Front().Value.(T), true, true
+	evict(most.Front().Value.(T))
+	return true
 }
 
-// free reports whether there is enough room for some of those that were left out: not each that goes has all imported anew.
-func (s *shared[T]) free(limit int) bool { return s.size <= limit-max(limit/16, 1) }
+// relieve reports, once, that there is room again for some of those that were left out. Not each that goes has all imported anew.
+func (s *shared[T]) relieve(limit int) bool {
+	if !s.full || s.size > limit-max(limit/16, 1) {
+		return false
+	}
+	s.full = false
+	return true
+}
 
 // add gives a thing a slot.
 func (s *shared[T]) add(vtep route.Addr, x T) slot {
