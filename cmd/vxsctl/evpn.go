@@ -58,12 +58,7 @@ func (s *session) evpnClear(ctx context.Context, w *words) error {
 func evpnTable(text []byte) ([][]string, error) {
 	var e api.EVPN
 	err := json.Unmarshal(text, &e)
-	at := func(t time.Time) string { return t.Local().Format(time.DateTime) }
-	state := e.State + " since " + at(e.Since)
-	if e.Again != nil {
-		state += ", again at " + at(*e.Again)
-	}
-	rows := [][]string{row("WHAT", "VALUE"), row("state", state), row("error", e.Error), row("AS", e.AS), row("router ID", e.RouterID),
+	rows := [][]string{row("WHAT", "VALUE"), row("state", lasting(e.State, e.Since, e.Again)), row("error", e.Error), row("AS", e.AS), row("router ID", e.RouterID),
 		row("peers", e.Peers), row("sessions", e.Established), row("routes of this node", e.Advertised), row("routes of peers", e.Routes)}
 	for _, reason := range slices.Sorted(maps.Keys(e.LeftOut)) {
 		rows = append(rows, row("left out, "+reason, e.LeftOut[reason]))

@@ -25,6 +25,15 @@ func (s *session) flannel(ctx context.Context, w *words) error {
 	return s.show(text, flannelLeases)
 }
 
+// lasting returns the state of a section, since when, and when it is tried again.
+func lasting(state string, since time.Time, again *time.Time) string {
+	state += " since " + since.Local().Format(time.DateTime)
+	if again != nil {
+		state += ", again at " + again.Local().Format(time.DateTime)
+	}
+	return state
+}
+
 func flannelTable(text []byte) ([][]string, error) {
 	var f api.Flannel
 	err := json.Unmarshal(text, &f)
@@ -38,11 +47,7 @@ func flannelTable(text []byte) ([][]string, error) {
 	if f.Expires != nil {
 		expires = at(f.Expires)
 	}
-	state := f.State + " since " + at(&f.Since)
-	if f.Again != nil {
-		state += ", again at " + at(f.Again)
-	}
-	rows := [][]string{row("WHAT", "VALUE"), row("state", state), row("error", f.Error), row("mode", f.Mode), row("network", f.Network), row("backend", f.Backend)}
+	rows := [][]string{row("WHAT", "VALUE"), row("state", lasting(f.State, f.Since, f.Again)), row("error", f.Error), row("mode", f.Mode), row("network", f.Network), row("backend", f.Backend)}
 	if l := f.Lease; l != nil {
 		rows = append(rows, row("subnet", l.Subnet), row("public address", strings.Join(l.PublicIPs, ", ")), row("MAC", strings.Join(l.MACs, ", ")),
 			row("renewed", at(f.Renewed)), row("expires", expires))
