@@ -53,13 +53,7 @@ func TestSticky(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	all := func(what string) {
-		t.Helper()
-		l.bridged.Until(what+": bridged", func() bool { return pings(l.bridged, "172.16.0.2") })
-		l.routed.Until(what+": routed", func() bool { return pings(l.routed, "172.16.0.2") })
-		l.theirs.Until(what+": from FRR", func() bool { return pings(l.theirs, "172.18.1.2") && pings(l.theirs, "172.16.0.11") })
-	}
-	all("to begin with")
+	l.all("to begin with")
 	since := l.us.speaker.Status().Peers[0].Since
 	update := func(edit func(c *node.Config)) {
 		t.Helper()
@@ -91,7 +85,7 @@ func TestChanges(t *testing.T) {
 		l.us.host.Do(func() { update(c.edit) })
 		l.us.host.Until(c.name, c.after)
 		l.us.host.Do(func() { update(func(x *node.Config) { *x = *was }) })
-		all("after " + c.name)
+		l.all("after " + c.name)
 	}
 	l.us.host.Until("no static route", func() bool { return !l.has("[5]:[0]:[16]:[198.18.0.0]") })
 	// FRR 8 loses the MAC of a router whose VTEP gets another address: what is bridged goes on.

@@ -40,9 +40,9 @@ func TestExternal(t *testing.T) {
 		addr := fmt.Sprintf("192.0.2.%d", i+1)
 		spine.Until("FRR to have the routes of "+addr, func() bool {
 			mac := fmt.Sprintf("02:00:00:00:%02x:01", 10+i)
-			return slices.Equal(b.Peers("vx100", mac), []string{addr}) && hasRoute(leaf, "[3]:[0]:[32]:["+addr+"]") &&
-				hasRoute(leaf, fmt.Sprintf("[5]:[0]:[24]:[172.18.%d.0]", i+1)) &&
-				hasRoute(leaf, fmt.Sprintf("[2]:[0]:[48]:[%s]:[32]:[172.16.0.%d]", mac, 11+i))
+			return slices.Equal(b.Peers("vx100", mac), []string{addr}) && leaf.HasEVPN("[3]:[0]:[32]:["+addr+"]") &&
+				leaf.HasEVPN(fmt.Sprintf("[5]:[0]:[24]:[172.18.%d.0]", i+1)) &&
+				leaf.HasEVPN(fmt.Sprintf("[2]:[0]:[48]:[%s]:[32]:[172.16.0.%d]", mac, 11+i))
 		})
 		other := 2 - i
 		spine.Until(addr+" to have the others' routes", func() bool {

@@ -34,32 +34,34 @@ func pings(h *netns.Host, to string) bool {
 	return err == nil
 }
 
+// all waits until the hosts of ours and FRR's reach each other, bridged and routed.
+func (l *aLab) all(what string) {
+	l.us.t.Helper()
+	l.bridged.Until(what+": bridged", func() bool { return pings(l.bridged, "172.16.0.2") })
+	l.routed.Until(what+": routed", func() bool { return pings(l.routed, "172.16.0.2") })
+	l.theirs.Until(what+": from FRR", func() bool { return pings(l.theirs, "172.18.1.2") && pings(l.theirs, "172.16.0.11") })
+}
+
 // The session is lost 20 times under traffic, nothing passes for longer than the hold time, and FRR's bgpd is killed and started
 // again: each time all comes back.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	all := func(what string) {
-		t.Helper()
-		l.bridged.Until(what+": bridged", func() bool { return pings(l.bridged, "172.16.0.2") })
-		l.routed.Until(what+": routed", func() bool { return pings(l.routed, "172.16.0.2") })
-		l.theirs.Until(what+": from FRR", func() bool { return pings(l.theirs, "172.18.1.2") && pings(l.theirs, "172.16.0.11") })
-	}
-	all("to begin with")
+	l.all("to begin with")
 	for i := range 20 {
 		l.frr.Do("clear bgp l2vpn evpn *")
 		if i%5 == 4 {
-			all(fmt.Sprintf("after session %d was lost", i+1))
+			l.all(fmt.Sprintf("after session %d was lost", i+1))
 		}
 	}
 	l.leaf.Run("nft", "table inet t { chain c { type filter hook input priority 0; tcp sport 179 drop; tcp dport 179 drop; }; }")
 	l.us.host.Until("the hold time", func() bool { return l.us.floods(100) == 0 && l.us.routes("172.16.0.0/24") == 0 })
 	l.leaf.Run("nft", "delete table inet t")
-	all("after the hold time")
+	l.all("after the hold time")
 	l.frr.Kill("bgpd")
 	l.us.host.Until("FRR's routes to go", func() bool { return l.us.floods(100) == 0 && l.us.routes("172.16.0.0/24") == 0 })
 	l.frr.Start(t, l.bgpd)
-	all("after FRR was killed")
+	l.all("after FRR was killed")
 }
 
 // Two of ours with FRR as their route reflector: bridged, and between their segments by the L3VNI. The reflector stops, and starts again.

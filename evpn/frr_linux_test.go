@@ -1,30 +1,12 @@
 package evpn
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
-
-	"github.com/vxswitch/vxswitch/internal/lab/frr"
 )
 
 // has reports whether FRR has a route, by how it writes its key.
-func (l *aLab) has(key string) bool { return hasRoute(l.frr, key) }
-
-func hasRoute(f *frr.FRR, key string) bool {
-	var all map[string]json.RawMessage
-	if json.Unmarshal([]byte(f.Do("show bgp l2vpn evpn json")), &all) != nil {
-		return false
-	}
-	for _, of := range all {
-		if strings.Contains(string(of), strconv.Quote(key)) {
-			return true
-		}
-	}
-	return false
-}
+func (l *aLab) has(key string) bool { return l.frr.HasEVPN(key) }
 
 // kernel reports whether a device of FRR's host leads a MAC to a VTEP.
 func (l *aLab) kernel(dev, mac, vtep string) bool {

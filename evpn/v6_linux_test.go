@@ -104,7 +104,7 @@ func TestIPv6FRR(t *testing.T) {
 			routed.Until("routed", func() bool { return pings(routed, "172.16.0.2") })
 			theirs.Until("routed from FRR", func() bool { return pings(theirs, "172.18.1.2") })
 			b.Until("our routes in FRR", func() bool {
-				return hasRoute(leaf, "[3]:[0]:[32]:[192.0.2.1]") && hasRoute(leaf, "[5]:[0]:[24]:[172.18.1.0]") &&
+				return leaf.HasEVPN("[3]:[0]:[32]:[192.0.2.1]") && leaf.HasEVPN("[5]:[0]:[24]:[172.18.1.0]") &&
 					slices.Contains(b.Peers("vx100", macIn(1, 1).String()), oursAddr)
 			})
 			s.healthy()

@@ -1,11 +1,9 @@
 package bgp
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,20 +18,6 @@ import (
 func startFRR(t testing.TB, h *netns.Host, zebra, bgpd string) *frr.FRR {
 	t.Helper()
 	return frr.Start(t, h, frr.Daemon{Name: "zebra", Config: zebra}, frr.Daemon{Name: "bgpd", Config: bgpd})
-}
-
-// has reports whether FRR has a route from a peer, by how it writes its key.
-func has(f *frr.FRR, key string) bool {
-	var all map[string]json.RawMessage
-	if json.Unmarshal([]byte(f.Do("show bgp l2vpn evpn json")), &all) != nil {
-		return false
-	}
-	for _, of := range all {
-		if strings.Contains(string(of), strconv.Quote(key)) {
-			return true
-		}
-	}
-	return false
 }
 
 const (
@@ -118,7 +102,7 @@ func TestFRR(t *testing.T) {
 				b.Advertise(r)
 			}
 			for key := range toFRR() {
-				us.Until("FRR has "+key, func() bool { return has(f, key) })
+				us.Until("FRR has "+key, func() bool { return f.HasEVPN(key) })
 			}
 			wantFromFRR(t, us, h)
 			s := b.Status()[0]
@@ -128,7 +112,7 @@ func TestFRR(t *testing.T) {
 			}
 			for key, r := range toFRR() {
 				b.Withdraw(r.Key)
-				us.Until("FRR no longer has "+key, func() bool { return !has(f, key) })
+				us.Until("FRR no longer has "+key, func() bool { return !f.HasEVPN(key) })
 			}
 			if c, err := h.counts(); c.downs > 0 {
 				t.Errorf("down: %v", err)
@@ -178,6 +162,6 @@ func TestFRRSessionLost(t *testing.T) {
 	f.Host.Run("nft", "delete table inet t")
 	wantFromFRR(t, us, h)
 	for key := range toFRR() {
-		us.Until("FRR has "+key, func() bool { return has(f, key) })
+		us.Until("FRR has "+key, func() bool { return f.HasEVPN(key) })
 	}
 }

@@ -95,6 +95,17 @@ func passive(t *testing.T) Config {
 	return c
 }
 
+// listening listens where a speaker with these settings would.
+func listening(t *testing.T, c *Config) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", c.Listen[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
 // Every UPDATE of the table of malformed ones on a live session: it stays, or the peer is told why not.
 func TestMalformedLive(t *testing.T) {
 	t.Parallel()
@@ -232,11 +243,7 @@ func TestCollision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, other := pair(t, 65000, 65000, nil)
-			l, err := net.Listen("tcp", other.Listen[0].String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := listening(t, &other)
 			b, _, _ := start(t, c)
 			conn, err := l.Accept() // which ours has dialed
 			if err != nil {
@@ -279,11 +286,7 @@ func TestCollision(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c, other := pair(t, 65000, 65000, nil)
-	l, err := net.Listen("tcp", other.Listen[0].String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := listening(t, &other)
 	b, h, _ := start(t, c)
 	l.(*net.TCPListener).SetDeadline(time.Now().Add(3 * time.Second))
 	n := 0
@@ -307,11 +310,7 @@ func TestRefused(t *testing.T) {
 func TestCollisionOfPeer(t *testing.T) {
 	t.Parallel()
 	c, other := pair(t, 65000, 65000, nil)
-	l, err := net.Listen("tcp", other.Listen[0].String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := listening(t, &other)
 	b, _, _ := start(t, c)
 	conn, err := l.Accept()
 	if err != nil {

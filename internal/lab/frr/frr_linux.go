@@ -1,10 +1,12 @@
 package frr
 
 import (
+	"encoding/json"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -84,4 +86,18 @@ func (f *FRR) Do(commands ...string) string {
 		args = append(args, "-c", c)
 	}
 	return f.Host.Run("vtysh", args...)
+}
+
+// HasEVPN reports whether bgpd has a route of EVPN, by how it writes its key, such as "[3]:[0]:[32]:[192.0.2.1]".
+func (f *FRR) HasEVPN(key string) bool {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(f.Do("show bgp l2vpn evpn json")), &all) != nil {
+		return false
+	}
+	for _, of := range all {
+		if strings.Contains(string(of), strconv.Quote(key)) {
+			return true
+		}
+	}
+	return false
 }
