@@ -238,15 +238,24 @@ func (p *Plane) flush() error {
 	if p.state.listed {
 		err = errors.Join(err, p.mapper.FlushRoutes(p.cfg.Shape.Routes))
 	}
-	const say = 20
-	news := p.mapper.News()
-	for _, r := range news[:min(len(news), say)] {
-		p.log.Warn("flannel: a lease is not followed", "key", r.Key, "reason", r.Reason.String(), "detail", r.Detail)
-	}
-	if n := len(news) - say; n > 0 {
-		p.log.Warn("flannel: more leases are not followed", "leases", n)
-	}
+	p.name(p.mapper.News(), time.Now())
 	return err
+}
+
+// name logs the leases that are not followed: of those of one second no more than 20, however many batches they come in.
+func (p *Plane) name(news []*Refusal, now time.Time) {
+	const most = 20
+	if now.Sub(p.state.namedSince) >= time.Second {
+		p.state.namedSince, p.state.named = now, 0
+	}
+	for _, r := range news {
+		switch p.state.named++; {
+		case p.state.named <= most:
+			p.log.Warn("flannel: a lease is not followed", "key", r.Key, "reason", r.Reason.String(), "detail", r.Detail)
+		case p.state.named == most+1:
+			p.log.Warn("flannel: more leases are not followed, the status counts them")
+		}
+	}
 }
 
 // next returns the time until a lease is to be renewed. For a reservation it is over.

@@ -431,7 +431,7 @@ func TestBadLeases(t *testing.T) {
 			m.Put(fmt.Sprintf("rubbish %d", i), nil, 0)
 		}
 		synctest.Wait()
-		if n := s.log.count("level=WARN"); n > len(bad)+100 {
+		if n := s.log.count("level=WARN"); n > len(bad)+21 {
 			t.Errorf("%d lines for 500 leases", n)
 		}
 		s.stop()

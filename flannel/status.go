@@ -46,6 +46,9 @@ type Status struct {
 
 	listed bool // all leases are known, and so are those whose routes a former process may have left
 	lost   error
+
+	named      int // bad leases that were logged since namedSince
+	namedSince time.Time
 }
 
 // Status returns what the plane does.
