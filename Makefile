@@ -8,6 +8,7 @@ FUZZCAP     ?= 150
 BENCHTIME   ?= 500ms
 SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
 MODULES = cmd evpn examples flannel flannel/kube hostnet metrics offload release
@@ -43,9 +44,16 @@ SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|F
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
+	@rm -f .again.*
 	@$(MAKE) -j2 race unit check cross run fuzz
 	@$(MAKE) carried
+	@cat .again.* | sed 's/^/passed only when it was run again: /'; rm -f .again.*
 	@echo "all passed"
+
+# go test for packages whose tests wait for programs and networks, on a machine that others use too. Tests that fail are run
+# again, once, after all others, and named at the end. A data race, a test that fails twice, or more than ten are final.
+LIVE = $(GO) run $(GOTESTSUM) -f standard-quiet --hide-summary=skipped --rerun-fails=1 --rerun-fails-max-failures=10 \
+	--rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report=$(CURDIR)/.again.$@.$1 --packages="$2" --
 
 # For every commit, under three minutes: the tests that need no network namespaces, those of the core with the
 # race detector too.
@@ -93,7 +101,7 @@ cross:
 # or starts programs, those that only ever have one packet or one goroutine, and of p2p those that start it as a program.
 APART = /bench|/internal/lab/(docs|qemu|vectors)$$|/examples/p2p$$
 race:
-	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(ALL) | grep -vE '$(APART)')
+	$(call LIVE,1,$$($(GO) list $(ALL) | grep -vE '$(APART)')) $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)'
 	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 
 # Those run here, without it, and so do all tests of a package that counts allocations, which are exact only here, or asks for the
@@ -101,9 +109,9 @@ race:
 EXACT = $$(grep -rlE 'go:build .*race|AllocsPerRun|fake\.Race|mallocs\(' --include='*_test.go' . | xargs -n1 dirname)
 with  = $$(grep -rlE 'func $(subst ^,,$(subst $$,,$(1)))\(' --include='*_test.go' . | xargs -n1 dirname | sort -u)
 unit:
-	$(GO) test $(WIDE) -shuffle=on -timeout 20m ./examples/p2p $$(printf '%s\n' $(EXACT) $$($(GO) list $(ALL) | grep -E '$(APART)' | sed 's,^[^/]*/[^/]*/[^/]*,.,') | sort -u) ./release/...
-	$(GO) test $(WIDE) -timeout 20m -run '$(ALONE)' $(call with,$(ALONE))
-	$(GO) test $(WIDE) -timeout 20m -run '$(SINGLE)' $(call with,$(SINGLE))
+	$(call LIVE,1,./examples/p2p $$(printf '%s\n' $(EXACT) $$($(GO) list $(ALL) | grep -E '$(APART)' | sed 's,^[^/]*/[^/]*/[^/]*,.,') | sort -u) ./release/...) $(WIDE) -shuffle=on -timeout 20m
+	$(call LIVE,2,$(call with,$(ALONE))) $(WIDE) -timeout 20m -run '$(ALONE)'
+	$(call LIVE,3,$(call with,$(SINGLE))) $(WIDE) -timeout 20m -run '$(SINGLE)'
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
@@ -117,7 +125,7 @@ carried needless:
 	@mkdir -p .carry && sed 's/^const hintAt = 8$$/const hintAt = 1/' switch/flow.go >.carry/flow.go && ! cmp -s switch/flow.go .carry/flow.go
 	@printf '{"Replace": {"%s": "%s", "%s": "%s"}}\n' $(CURDIR)/switch/flow.go $(CURDIR)/.carry/flow.go \
 		$(CURDIR)/internal/lab/carry/open.go $(CURDIR)/internal/lab/carry/testdata/open.txt >.carry/overlay.json
-	DATAPATH=$(DATAPATH) GOFLAGS="$$GOFLAGS -overlay=$(CURDIR)/.carry/overlay.json" $(GO) test $(WIDE) -count=1 -timeout 20m $(CARRIED)
+	DATAPATH=$(DATAPATH) GOFLAGS="$$GOFLAGS -overlay=$(CURDIR)/.carry/overlay.json" $(call LIVE,1,$(CARRIED)) $(WIDE) -count=1 -timeout 20m
 	@rm -r .carry
 
 # Every fuzz target for a moment, with a number of inputs that goes by what one costs: two
