@@ -19,7 +19,8 @@ import (
 //	Set, Delete, Reset  -->  which leases count  -->  Flush: rows for the switch
 //	Neighbour, MAC      -->  generations 1, 2         FlushRoutes: routes for the host
 //
-// Of leases that contradict each other the oldest counts, by the revision with which its key came. It is not safe for concurrent use.
+// Of leases that contradict each other the oldest counts, by the revision with which its key came, but for one that would not
+// count alone. It is not safe for concurrent use.
 type Mapper struct {
 	cfg   MapperConfig
 	links []netip.Prefix
@@ -81,6 +82,8 @@ type mapped struct {
 	sum        uint64 // a hash of the value: what others write is not kept
 	lease      Lease
 	wrong      *Refusal   // by the parser
+	unfit      []*Refusal // of one or both families, whatever other leases there are
+	claims     Subnet     // the families for which it counts, unless an older one has its subnet or MAC
 	refused    []*Refusal // of one or both families
 	routes     []Route
 	unroutable bool
@@ -171,6 +174,7 @@ func (m *Mapper) set(r Record) {
 	lease, err := r.Lease()
 	if errors.As(err, &l.wrong); err == nil {
 		l.lease = lease
+		m.fit(l)
 	}
 	m.leases[key] = l
 	m.index(l)
@@ -243,12 +247,9 @@ func (m *Mapper) SetLinks(links []netip.Prefix) {
 	m.reply()
 }
 
-// index adds a lease to byPrefix and byMAC.
+// index adds what a lease claims to byPrefix and byMAC. What it cannot use it does not take from others.
 func (m *Mapper) index(l *mapped) {
-	if l.wrong != nil {
-		return
-	}
-	for _, p := range l.lease.Subnet.prefixes() {
+	for _, p := range l.claims.prefixes() {
 		add(m.byPrefix, p, l)
 	}
 	for _, mac := range l.macs() {
@@ -274,10 +275,10 @@ func drop[K comparable](index map[K][]*mapped, k K, l *mapped) {
 	}
 }
 
-// macs returns the MACs of the lease's VTEP, each once; none without vxlan.
+// macs returns the MACs of the VTEP that a lease claims, each once; none without vxlan.
 func (l *mapped) macs() (list []frame.MAC) {
-	for _, e := range []End{l.lease.IPv4, l.lease.IPv6} {
-		if e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
+	for _, f := range families {
+		if e := l.lease.end(f); l.claims.prefix(f).IsValid() && e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
 			list = append(list, e.MAC)
 		}
 	}
@@ -290,13 +291,11 @@ func (m *Mapper) remove(l *mapped) {
 	delete(m.leases, l.key)
 	m.setRoutes(l, nil)
 	m.rows.Set(rowKey{lease: l.key})
-	if l.wrong == nil {
-		for _, p := range l.lease.Subnet.prefixes() {
-			drop(m.byPrefix, p, l)
-		}
-		for _, mac := range l.macs() {
-			drop(m.byMAC, mac, l)
-		}
+	for _, p := range l.claims.prefixes() {
+		drop(m.byPrefix, p, l)
+	}
+	for _, mac := range l.macs() {
+		drop(m.byMAC, mac, l)
 	}
 	l.refused = nil
 	m.settle(l)
@@ -307,13 +306,11 @@ func (m *Mapper) settle(l *mapped) {
 	if m.leases[l.key] == l {
 		m.decide(l)
 	}
-	if l.wrong == nil {
-		for _, p := range l.lease.Subnet.prefixes() {
-			m.decideYounger(l, m.byPrefix[p])
-		}
-		for _, mac := range l.macs() {
-			m.decideYounger(l, m.byMAC[mac])
-		}
+	for _, p := range l.claims.prefixes() {
+		m.decideYounger(l, m.byPrefix[p])
+	}
+	for _, mac := range l.macs() {
+		m.decideYounger(l, m.byMAC[mac])
 	}
 }
 

@@ -283,6 +283,29 @@ func TestMapperOldestMAC(t *testing.T) {
 	}
 }
 
+// An older lease that cannot count alone keeps neither its subnet nor its MAC from a younger one.
+func TestMapperUnfit(t *testing.T) {
+	other := end("192.0.2.9", 2)
+	other.VNI = 2
+	for what, old := range map[string]Record{
+		"vni":           record("10.3.2.0-24", 1, Attrs{Type: "vxlan", IPv4: other}),
+		"backend":       record("10.3.2.0-24", 1, Attrs{Type: "host-gw", IPv4: End{PublicIP: other.PublicIP}}),
+		"own-public-ip": record("10.3.2.0-24", 1, vxlan("192.0.2.1", 2)),
+		"outside":       record("10.9.0.0-24", 1, vxlan("192.0.2.9", 2)), // with its MAC
+	} {
+		m, to := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil), model()
+		m.Set(old)
+		key := "10.3.2.0-24&fc00:3:0:2::-64"
+		m.Set(record(key, 2, Attrs{Type: "vxlan", IPv4: end("192.0.2.2", 2), IPv6: end("2001:db8::2", 102)}))
+		if got := rows(t, m, to); len(got) != 2 || !strings.Contains(got[0], "vtep 192.0.2.2:0") || fmt.Sprint(m.Refused()) != "map["+what+":1]" {
+			t.Errorf("%s: %v, refused %v", what, got, m.Refused())
+		}
+		if m.Delete(old.Key); len(rows(t, m, to)) != 2 || len(m.Refused()) != 0 {
+			t.Errorf("%s: without it: %v, refused %v", what, rows(t, m, to), m.Refused())
+		}
+	}
+}
+
 // A packet without a neighbour gets a row, as long as there is a lease.
 func TestMisses(t *testing.T) {
 	for g, base := range map[int]int{1: 1, 2: 1} {

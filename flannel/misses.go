@@ -107,9 +107,5 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 
 // follows reports whether a lease counts for a family.
 func (m *Mapper) follows(l *mapped, f family) bool {
-	n := m.cfg.Network
-	if !l.lease.Subnet.prefix(f).IsValid() || !n.subnets(f).IsValid() || l.lease.Type != n.Backend.Type || l.unroutable {
-		return false
-	}
-	return m.check(l, f) == nil
+	return l.claims.prefix(f).IsValid() && !l.unroutable && m.contest(l, f) == nil
 }

@@ -7,33 +7,32 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 )
 
-// carry returns the rows and the routes of a lease that can be read, and adds to its refusals.
-func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
-	b := &m.cfg.Network.Backend
-	if l.lease.Type != b.Type {
-		l.refused = append(l.refused, refusal(l.key, OtherBackend, "%s: must be %s", l.lease.Type, b.Type))
-		return nil, nil
+// fit finds out for which families a lease counts that can be read, whatever other leases there are.
+func (m *Mapper) fit(l *mapped) {
+	s := l.lease.Subnet
+	switch b := &m.cfg.Network.Backend; {
+	case l.lease.Type != b.Type:
+		l.unfit = []*Refusal{refusal(l.key, OtherBackend, "%s: must be %s", l.lease.Type, b.Type)}
+	case !(s.IPv4.IsValid() && m.cfg.Network.IPv4.IsValid() || s.IPv6.IsValid() && m.cfg.Network.IPv6.IsValid()):
+		l.unfit = []*Refusal{refusal(l.key, OtherFamily, "%v: the network is %v", s, m.cfg.Network)}
+	default:
+		l.claims.IPv4, l.claims.IPv6 = m.claim(l, ipv4), m.claim(l, ipv6)
 	}
-	any := false
-	for _, f := range families {
-		if !l.lease.Subnet.prefix(f).IsValid() || !m.cfg.Network.subnets(f).IsValid() {
-			continue
-		}
-		any = true
-		if r := m.check(l, f); r != nil {
-			l.refused = append(l.refused, r)
-			continue
-		}
-		x, y := m.way(l, f)
-		rows, routes = append(rows, x...), append(routes, y...)
-	}
-	if !any {
-		l.refused = append(l.refused, refusal(l.key, OtherFamily, "%v: the network is %v", l.lease.Subnet, m.cfg.Network))
-	}
-	return rows, routes
 }
 
-// check returns why the part of a lease for a family does not count, nil if it does.
+// claim returns the subnet of a family if the lease counts for it.
+func (m *Mapper) claim(l *mapped, f family) (p netip.Prefix) {
+	if !l.lease.Subnet.prefix(f).IsValid() || !m.cfg.Network.subnets(f).IsValid() {
+		return p
+	}
+	if r := m.check(l, f); r != nil {
+		l.unfit = append(l.unfit, r)
+		return p
+	}
+	return l.lease.Subnet.prefix(f)
+}
+
+// check returns why the part of a lease for a family cannot count, nil if it can.
 func (m *Mapper) check(l *mapped, f family) *Refusal {
 	refuse := func(r Reason, format string, args ...any) *Refusal { return refusal(l.key, r, format, args...) }
 	b, network := &m.cfg.Network.Backend, m.cfg.Network.subnets(f).Network
@@ -53,16 +52,41 @@ func (m *Mapper) check(l *mapped, f family) *Refusal {
 	case vxlan && (e.MAC == m.cfg.Own.IPv4.MAC || e.MAC == m.cfg.Own.IPv6.MAC):
 		return refuse(OwnMAC, "%v is the MAC of this node", e.MAC)
 	}
-	if x := m.byPrefix[p][0]; x != l {
-		return refuse(SameSubnet, "%v: is that of %s", p, x.key)
-	}
-	if vxlan {
-		if x := m.byMAC[e.MAC][0]; x.vtep(e) != l.vtep(e) {
-			return refuse(SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
+	return nil
+}
+
+// carry returns the rows and the routes of a lease, and sets its refusals.
+func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
+	l.refused = slices.Clone(l.unfit)
+	for _, f := range families {
+		if !l.claims.prefix(f).IsValid() {
+			continue
 		}
+		if r := m.contest(l, f); r != nil {
+			l.refused = append(l.refused, r)
+			continue
+		}
+		x, y := m.way(l, f)
+		rows, routes = append(rows, x...), append(routes, y...)
 	}
-	if b.Type == "host-gw" && !m.onLink(e.PublicIP) {
-		return refuse(OffLink, "%v: must be on a link of this node", e.PublicIP)
+	return rows, routes
+}
+
+// contest returns why a lease does not count for a family that it claims, nil if it does: for other leases, or the node's links.
+func (m *Mapper) contest(l *mapped, f family) *Refusal {
+	p, e := l.lease.Subnet.prefix(f), l.lease.end(f)
+	if x := m.byPrefix[p][0]; x != l {
+		return refusal(l.key, SameSubnet, "%v: is that of %s", p, x.key)
+	}
+	switch m.cfg.Network.Backend.Type {
+	case "vxlan":
+		if x := m.byMAC[e.MAC][0]; x.vtep(e) != l.vtep(e) {
+			return refusal(l.key, SameMAC, "%v: is that of %s at %v", e.MAC, x.key, x.vtep(e))
+		}
+	case "host-gw":
+		if !m.onLink(e.PublicIP) {
+			return refusal(l.key, OffLink, "%v: must be on a link of this node", e.PublicIP)
+		}
 	}
 	return nil
 }
