@@ -104,14 +104,16 @@ race:
 	$(call LIVE,1,$$($(GO) list $(ALL) | grep -vE '$(APART)')) $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)'
 	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 
-# Those run here, without it, and so do all tests of a package that counts allocations, which are exact only here, or asks for the
+# Those run here, without it, and so do the tests of files that count allocations, which are exact only here, or that ask for the
 # race detector.
-EXACT = $$(grep -rlE 'go:build .*race|AllocsPerRun|fake\.Race|mallocs\(' --include='*_test.go' . | xargs -n1 dirname)
-with  = $$(grep -rlE 'func $(subst ^,,$(subst $$,,$(1)))\(' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+EXACT  = grep -rlE 'go:build .*race|AllocsPerRun|mallocs\(|fake\.Race|raceEnabled' --include='*_test.go' .
+PLAIN  = $(ALONE)|$(SINGLE)|^($$($(EXACT) | xargs grep -hoE '^func Test[A-Za-z0-9_]+' | cut -c6- | sort -u | paste -sd'|'))$$
+HAVE   = grep -rlE 'func ($(subst ^,,$(subst $$,,$(ALONE)|$(SINGLE))))\(' --include='*_test.go' .
+WHOLE  = ./examples/p2p $$($(GO) list $(ALL) | grep -E '$(APART)') ./release/...
+PARTLY = $$({ $(EXACT); $(HAVE); } | xargs -n1 dirname | grep -v '^./bench' | sort -u)
 unit:
-	$(call LIVE,1,./examples/p2p $$(printf '%s\n' $(EXACT) $$($(GO) list $(ALL) | grep -E '$(APART)' | sed 's,^[^/]*/[^/]*/[^/]*,.,') | sort -u) ./release/...) $(WIDE) -shuffle=on -timeout 20m
-	$(call LIVE,2,$(call with,$(ALONE))) $(WIDE) -timeout 20m -run '$(ALONE)'
-	$(call LIVE,3,$(call with,$(SINGLE))) $(WIDE) -timeout 20m -run '$(SINGLE)'
+	$(call LIVE,1,$(WHOLE)) $(WIDE) -shuffle=on -timeout 20m
+	$(call LIVE,2,$(PARTLY)) $(WIDE) -timeout 20m -run "$(PLAIN)"
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
