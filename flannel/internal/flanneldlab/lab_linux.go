@@ -52,6 +52,9 @@ func (l *Lab) Host(i int) *netns.Host {
 	return h
 }
 
+// Switch is what hosts on the link are plugged into.
+func (l *Lab) Switch() *netns.Host { return l.sw }
+
 // Bare makes host I without addresses: a node on its eth0 has them.
 func (l *Lab) Bare(i int) *netns.Host {
 	l.t.Helper()
