@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -173,5 +174,38 @@ func TestLeftByAnotherLease(t *testing.T) {
 	p.Wait()
 	if got := p.host.Run("ip", "-o", "link", "show", "type", "tun") + p.host.Run("ip", "route", "show", "proto", "118"); got != "" {
 		t.Errorf("left: %s", got)
+	}
+}
+
+// When the network gets another VNI or backend, the next process deletes the device of the former one, and nobody else's.
+func TestLeftByAnotherNetwork(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	p := start(t, l, 11)
+	p.host.IP("tuntap", "add", "flannel.x", "mode", "tap")
+	p.host.IP("link", "add", "flannel.9", "type", "bridge")
+	devices := func() (list []string) {
+		for line := range strings.Lines(p.host.Run("ip", "-brief", "link", "show")) {
+			if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "flannel") {
+				list = append(list, name)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	for _, c := range []struct {
+		backend string
+		want    []string
+	}{
+		{`"Type": "vxlan", "VNI": 7`, []string{"flannel.7", "flannel.9", "flannel.x"}},
+		{`"Type": "udp"`, []string{"flannel.9", "flannel.x", "flannel0"}},
+		{`"Type": "host-gw"`, []string{"flannel.9", "flannel.x"}},
+		{`"Type": "vxlan"`, []string{"flannel.1", "flannel.9", "flannel.x"}},
+	} {
+		p.Kill()
+		l.Etcd.Ctl(t, "put", flanneldlab.Prefix+"/config", `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {`+c.backend+`}}`)
+		p.start(t)
+		if got := devices(); !slices.Equal(got, c.want) {
+			t.Errorf("backend %s: %q, want %q", c.backend, got, c.want)
+		}
 	}
 }

@@ -33,7 +33,8 @@ type Config struct {
 	Device string // name of the TAP; default "flannel." and the VNI, of the TUN of backend udp "flannel0"
 
 	// Persistent leaves the TAP with its address and the routes when the plane ends or the process is killed, and takes what
-	// a former process has left: no route is missing at any time. When the lease is lost, they go.
+	// a former process has left: no route is missing at any time. When the lease is lost, they go, and so does a device that
+	// a former process has left for another VNI or backend.
 	Persistent bool
 
 	// Namespace is the network namespace of TAP and Link, as in port.DeviceConfig; default that of the program.
@@ -105,6 +106,8 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close(true))
+		} else if c.Persistent && c.Namespace == "" {
+			s.removeFormer()
 		}
 	}()
 	if b.Type == "host-gw" || b.DirectRouting {

@@ -1,0 +1,41 @@
+package hosted
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/hostnet"
+)
+
+// removeFormer deletes the devices that former processes have left when the network had another VNI or backend.
+func (s *Shape) removeFormer() {
+	list, _ := net.Interfaces()
+	for _, i := range list {
+		if i.Name == s.cfg.Device || !left(i.Name) {
+			continue
+		}
+		h, err := hostnet.Open(&hostnet.Config{Device: i.Name})
+		if err == nil {
+			err = h.Delete()
+		}
+		s.cfg.Log.Info("hosted: removed a device of a former process", "device", i.Name, "err", err)
+	}
+}
+
+// left reports whether a device has a name of flannel's, is a persistent TAP or TUN, and no process has it open.
+func left(device string) bool {
+	read := func(file string) string {
+		b, _ := os.ReadFile("/sys/class/net/" + device + "/" + file)
+		return strings.TrimSpace(string(b))
+	}
+	number, isVNI := strings.CutPrefix(device, "flannel.")
+	if _, err := strconv.ParseUint(number, 10, 24); device != "flannel0" && (!isVNI || err != nil) {
+		return false
+	}
+	flags, err := strconv.ParseUint(read("tun_flags"), 0, 32)
+	return err == nil && flags&unix.IFF_PERSIST != 0 && read("carrier") == "0"
+}
