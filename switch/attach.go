@@ -20,7 +20,7 @@ const (
 )
 
 // ErrTagTaken is returned by Attach if the port already has an attachment with the tag, or if the VSI
-// already has one on the port.
+// already has one on the tunnel.
 var ErrTagTaken = errors.New("already attached")
 
 // AttachConfig configures an attachment. The zero value is ready to use. All fields except KeepOpen can
@@ -36,10 +36,17 @@ type AttachConfig struct {
 	GBP      uint16 `json:"gbp,omitzero"`        // group policy ID for frames that enter here without one; 0 = none
 	Shut     bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown), until everything else is set up
 	KeepOpen bool   `json:"-"`                   // pause the port instead of closing it; read at the first attachment only
-	Slots    Slots  `json:"-"`                   // stages that run before those of the VSI; see Variant
+
+	// Match has the attachment take only the frames that match, among those of its tag. Several attachments of a port may have one
+	// tag: the first that matches, in the order they were attached, takes a frame, and the one without a Match takes the rest.
+	// Frames that leave here leave with the tag. Not for tunnels. It can be changed for another one, but not set or removed later.
+	Match Matcher `json:"-"`
+
+	Slots Slots `json:"-"` // stages that run before those of the VSI; see Variant
 }
 
-// An Attachment is a port's membership in a VSI. A port has at most one in each VSI.
+// An Attachment is a port's membership in a VSI. A tunnel has at most one in each VSI. Those of another port that has several differ
+// in their tags; each counts as a port of its own, with a number, split horizon and limits.
 type Attachment struct {
 	vsi  *VSI
 	port *port
@@ -48,6 +55,7 @@ type Attachment struct {
 	tally *tally
 	cfg   AttachConfig // under Switch.mu
 	storm *meters      // of cfg.Storm, under Switch.mu
+	now   *circuit     // as last published, under Switch.mu
 	gone  bool         // under Switch.mu
 	err   error        // why the port has failed, under Switch.mu
 	held  time.Time    // under Switch.mu; blocked until then for flapping MACs
@@ -95,12 +103,12 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	if vid := a.tag &^ frame.ServiceTag; !isTunnel && (vid > 4094 || vid == 0 && a.tag != 0) {
 		return errors.New("tag: a VLAN is 1 to 4094, with frame.ServiceTag or without, or 0 for none")
 	}
-	x := s.byPort[p]
+	x, second := s.byPort[p], false
 	if x != nil {
-		if _, taken := x.circuits.Load(tagKey(a.tag)); taken {
+		if _, taken := x.circuits.Load(tagKey(a.tag)); taken && a.cfg.Match == nil {
 			return fmt.Errorf("tag: %w", ErrTagTaken)
 		}
-		if slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port == x }) {
+		if second = slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x }); second && isTunnel {
 			return fmt.Errorf("port: %w", ErrTagTaken)
 		}
 	} else if _, ok := p.(Pauser); a.cfg.KeepOpen && !ok {
@@ -121,15 +129,25 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 			return err
 		}
 	}
-	a.port = x
+	if a.port = x; second || a.cfg.Match != nil {
+		var err error
+		if a.port, err = s.sub(x, a); err != nil {
+			if fresh {
+				delete(s.byPort, p)
+				s.dropSub(x)
+			}
+			return err
+		}
+		a.port.members = []*Attachment{a}
+	}
 	a.storm = a.meters(0)
 	s.tallies.open(a)
 	x.members = append(x.members, a)
 	v.members = append(v.members, a)
-	v.fdb.SetPerDest(x.num, a.cfg.MaxMACs)
+	v.fdb.SetPerDest(a.port.num, a.cfg.MaxMACs)
 	v.publish()
 	if fresh {
-		s.events.emit(frame.Event{Kind: frame.EventPortUp, Dest: a.Dest(0)})
+		s.events.emit(frame.Event{Kind: frame.EventPortUp, Dest: frame.NewDest(x.num, 0)})
 		s.log.Info("port up", "port", x.name, "number", x.num)
 		if isTunnel {
 			tunnel.Control().Tell(func(e frame.Event) {
@@ -158,6 +176,9 @@ func (c *AttachConfig) Check(tunnel bool) error {
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
 		w.Want("NoFlood", uint8(c.NoFlood), "a set of Broadcast, Multicast and UnknownUnicast")
 	}
+	if c.Match != nil && tunnel {
+		w.Wrong("Match", nil, "not for tunnels")
+	}
 	w.Add("Slots", c.Slots.check())
 	return w.Err()
 }
@@ -181,7 +202,7 @@ func (a *Attachment) circuit(last Slots) *circuit {
 		enters = atAll
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), selector: selectorOf(slots.Multicast), tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
+		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), selector: selectorOf(slots.Multicast), match: c.Match, tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
 		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
@@ -205,6 +226,9 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 	}
 	if err := cfg.Check(a.port.tunnel != nil); err != nil {
 		return fmt.Errorf("vswitch: %w", err)
+	}
+	if (cfg.Match == nil) != (a.cfg.Match == nil) {
+		return errors.New("vswitch: AttachConfig.Match: cannot be set or removed later")
 	}
 	cfg.KeepOpen = a.cfg.KeepOpen
 	a.cfg = cfg
@@ -257,15 +281,27 @@ func (a *Attachment) Detach() error {
 
 // detach ends one attachment. s.mu is held.
 func (s *Switch) detach(a *Attachment) {
-	if len(a.port.members) == 1 {
-		s.remove(a.port, nil)
+	main := a.port.of
+	if len(main.members) == 1 {
+		s.remove(main, nil)
 		return
 	}
 	a.unlink()
+	if a.port != main {
+		a.port.gone.Store(true)
+		s.version.Add(1)
+	}
 	s.grace()
 	s.tallies.shut(a, false)
-	a.vsi.fdb.DeletePort(a.port.num)
+	if a.port == main {
+		a.vsi.fdb.DeletePort(a.port.num)
+		a.left()
+		return
+	}
+	s.beforeBump()
+	s.gens.KillPort(a.port.num)
 	a.left()
+	s.dropSub(a.port)
 }
 
 // left tells stages and readers of events that no frame comes from the attachment any more.
@@ -279,8 +315,14 @@ func (a *Attachment) unlink() {
 	a.gone = true
 	mine := func(m *Attachment) bool { return m == a }
 	a.vsi.members = slices.DeleteFunc(a.vsi.members, mine)
-	a.port.members = slices.DeleteFunc(a.port.members, mine)
+	main := a.port.of
+	main.members = slices.DeleteFunc(main.members, mine)
 	a.port.circuits.Delete(tagKey(a.tag))
+	if a.cfg.Match != nil {
+		main.steer()
+	} else if a.port != main {
+		main.circuits.Delete(tagKey(a.tag))
+	}
 	if a.port.tunnel != nil {
 		a.port.tunnel.Control().Shut(a.tag)
 	}

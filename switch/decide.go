@@ -46,6 +46,7 @@ type circuit struct {
 	leaves        look       // or leave
 	fib           FIB        // slot Gateway, if it is one; nil in the switch's own
 	selector      Selector   // slot Multicast; likewise
+	match         Matcher    // of frames that enter here; nil = those with the tag that no other attachment matches
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 

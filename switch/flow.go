@@ -124,6 +124,8 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	switch {
 	case !ok:
 		return f, ErrNoAttachment
+	case c.port.of.matching.Load() != nil: // which frames are whose, its Matchers say
+		return f, ErrStage
 	case !p.Src.IsHost() || !p.Dst.IsHost():
 		return f, ErrDropped
 	case s.watched.Load() > 0 || s.trace.Load() != nil || s.tap.Load() != nil:
@@ -240,12 +242,13 @@ func (s *Switch) Carried(f *Flow, n frame.Count) {
 	if f.Tag != 0 && !f.in.port.byVNI {
 		in += vlanLen * n.Frames // counted at the port
 	}
-	rx := f.in.port.carried.Load()
+	p := f.in.port.of
+	rx := p.carried.Load()
 	if rx == nil {
-		rx = f.in.port.rx.join()
-		if !f.in.port.carried.CompareAndSwap(nil, rx) {
-			f.in.port.rx.leave(rx)
-			rx = f.in.port.carried.Load()
+		rx = p.rx.join()
+		if !p.carried.CompareAndSwap(nil, rx) {
+			p.rx.leave(rx)
+			rx = p.carried.Load()
 		}
 	}
 	rx.add(cFrames, n.Frames)

@@ -42,6 +42,9 @@ func (s *Switch) FlushPort(p Port) error {
 	s.beforeBump()
 	s.gens.FlushPort(x.num)
 	for _, a := range x.members {
+		if a.port != x {
+			s.gens.FlushPort(a.port.num)
+		}
 		a.vsi.left(a.Dest(0), nil)
 		a.vsi.fdb.Flushed(a.Dest(0))
 	}

@@ -2,6 +2,7 @@ package vswitch
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -44,7 +45,7 @@ func (c *circuit) tagged(f *frame.Frame, r frame.Reason) frame.Reason {
 		if f.Len() < ethLen+vlanLen {
 			return frame.Short
 		}
-		if c.native && c.port.inOtherVLAN(f.Bytes()) {
+		if c.native && c.port.of.inOtherVLAN(f.Bytes()) {
 			return r
 		}
 		return frame.NotDropped
@@ -137,8 +138,11 @@ func (w *worker) takeVLAN(f *frame.Frame) uint32 {
 
 // attached reports whether the port has an attachment with the tag.
 func (p *port) attached(tag uint32) bool {
-	_, ok := p.circuits.Load(tagKey(tag))
-	return ok
+	if _, ok := p.circuits.Load(tagKey(tag)); ok {
+		return true
+	}
+	list := p.matching.Load()
+	return list != nil && slices.ContainsFunc(*list, func(c *circuit) bool { return c.tag == tag })
 }
 
 // passes reports whether the access attachment takes the frames of a VLAN with their tag.

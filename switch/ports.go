@@ -19,6 +19,7 @@ var ErrTooMany = errors.New("vswitch: no port number left")
 // port is an attached Port. Its number is what Dests refer to.
 type port struct {
 	num      uint16
+	of       *port   // itself, or the port of a sub-port
 	p        Port    // nil for the switch itself
 	tunnel   Tunnel  // p, if it is one
 	flooder  Flooder // likewise
@@ -32,8 +33,9 @@ type port struct {
 	broken   atomic.Bool // a Write has failed as a whole, and the log has it
 
 	circuits index.Map[tagKey, *circuit]
-	members  []*Attachment // under Switch.mu
-	workers  []*worker     // under Switch.mu
+	matching atomic.Pointer[[]*circuit] // those with a Matcher; nil if there are none
+	members  []*Attachment              // under Switch.mu; of a port those at its sub-ports, too
+	workers  []*worker                  // under Switch.mu
 	rx       ledger
 	carried  atomic.Pointer[counters] // in rx, of frames that an Offload carried
 	tx       counters
@@ -78,14 +80,16 @@ type failure struct {
 
 // add gives p a number. s.mu is held.
 func (s *Switch) add(p Port, keep bool) (*port, error) {
-	if s.nums.next-len(s.nums.free) >= 1<<16-1 {
-		return nil, ErrTooMany
-	}
 	readers := p.Readers()
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
 		return nil, errors.New("port: Readers returned no receive queue, at least one is needed; was the port made by its constructor?")
 	}
-	x := &port{num: uint16(s.nums.take()), p: p, keepOpen: keep, readers: readers}
+	num, err := s.number()
+	if err != nil {
+		return nil, err
+	}
+	x := &port{num: num, p: p, keepOpen: keep, readers: readers}
+	x.of = x
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
 	x.leader, _ = p.(Leader)
@@ -102,6 +106,14 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	s.byPort[p] = x
 	s.setPort(x.num, x)
 	return x, nil
+}
+
+// number takes a port number. s.mu is held.
+func (s *Switch) number() (uint16, error) {
+	if s.nums.next-len(s.nums.free) >= 1<<16-1 {
+		return 0, ErrTooMany
+	}
+	return uint16(s.nums.take()), nil
 }
 
 // setPort publishes the port of a number. s.mu is held.
@@ -182,6 +194,7 @@ func (s *Switch) remove(p *port, cause error) {
 	members := slices.Clone(p.members)
 	for _, a := range members {
 		a.err = cause
+		a.port.gone.Store(true)
 		a.unlink()
 	}
 	if p.tunnel != nil {
@@ -197,6 +210,11 @@ func (s *Switch) remove(p *port, cause error) {
 	}
 	s.beforeBump()
 	s.gens.KillPort(p.num)
+	for _, a := range members {
+		if a.port != p {
+			s.gens.KillPort(a.port.num)
+		}
+	}
 	if p.keepOpen {
 		p.p.(Pauser).Pause()
 	} else if err := p.p.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -205,6 +223,9 @@ func (s *Switch) remove(p *port, cause error) {
 	s.stop(p)
 	for _, a := range members {
 		a.left()
+		if a.port != p {
+			s.dropSub(a.port)
+		}
 	}
 	s.events.emit(frame.Event{Kind: frame.EventPortDown, Dest: frame.NewDest(p.num, 0), Err: cause})
 	s.log.Info("port down", "port", p.name, "err", cause)

@@ -38,7 +38,7 @@ func (s *Switch) State(vnis ...frame.VNI) iter.Seq[frame.Event] {
 // statePorts tells of ports and peers.
 func (s *Switch) statePorts(tell func(frame.Event) bool) bool {
 	for _, p := range *s.ports.Load() {
-		if p == nil || p == s.own {
+		if p == nil || p == s.own || p.of != p {
 			continue
 		}
 		if !tell(frame.Event{Kind: frame.EventPortUp, Dest: frame.NewDest(p.num, 0)}) {

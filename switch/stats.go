@@ -101,7 +101,7 @@ func (w *worker) drop(c *circuit, r frame.Reason) {
 
 // dropOut counts a copy that was not sent to e.
 func (w *worker) dropOut(e *circuit, r frame.Reason) {
-	e.port.tx.add(cDrops+int(r), 1)
+	e.port.of.tx.add(cDrops+int(r), 1)
 	w.ofVSI(e.vsi).add(cDrops+int(r), 1)
 }
 
@@ -231,7 +231,7 @@ func (s *Switch) Stats() Stats {
 func (s *Switch) stats(ports []*port) Stats {
 	st := Stats{TooBig: s.tooBig.Stats(), EventsLost: s.events.lost.Load()}
 	for _, p := range ports {
-		if p != nil {
+		if p != nil && p.of == p {
 			st.Ports = append(st.Ports, p.stats(s.tallies.ofPort(p)))
 		}
 	}

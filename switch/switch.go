@@ -111,6 +111,7 @@ func New(cfg *Config) (*Switch, error) {
 	s.configure(c)
 	s.events.name = s.Name
 	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}, tallies: []*tally{{}}}
+	s.own.of = s.own
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
 	return s, nil
@@ -132,7 +133,7 @@ func (s *Switch) Run(ctx context.Context) error {
 	s.running = true
 	s.clock.Store(time.Now().Unix())
 	for _, p := range *s.ports.Load() {
-		if p != nil {
+		if p != nil && p.of == p {
 			s.start(p)
 		}
 	}
@@ -169,7 +170,7 @@ func (s *Switch) shut() {
 	s.closed = true
 	ports := *s.ports.Load()
 	for _, p := range ports {
-		if p != nil && p != s.own {
+		if p != nil && p != s.own && p.of == p {
 			s.remove(p, nil)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 
 // A tally counts the frames of an attachment.
 type tally struct {
-	port uint16
+	port *port
 	tag  uint32
 
 	rxFrames, rxBytes, txFrames, txBytes atomic.Uint64
 
-	_ [64 - 40]byte // a cache line
+	_ [64 - 48]byte // a cache line
 }
 
 // traffic is what came in and went out.
@@ -37,7 +37,7 @@ func (t *tally) value() traffic {
 
 func (t *tally) stats() AttachmentStats {
 	n := t.value()
-	return AttachmentStats{Port: t.port, Tag: t.tag, Rx: n.rx, Tx: n.tx}
+	return AttachmentStats{Port: t.port.of.num, Tag: t.tag, Rx: n.rx, Tx: n.tx}
 }
 
 // tallies guards the lists of tallies that ports and VSIs have, and the sums of those that have gone.
@@ -47,8 +47,8 @@ type tallies struct{ sync.Mutex }
 func (s *tallies) open(a *Attachment) {
 	s.Lock()
 	defer s.Unlock()
-	a.tally = &tally{port: a.port.num, tag: a.tag}
-	a.port.tallies = append(a.port.tallies, a.tally)
+	a.tally = &tally{port: a.port, tag: a.tag}
+	a.port.of.tallies = append(a.port.of.tallies, a.tally)
 	a.vsi.tallies = append(a.vsi.tallies, a.tally)
 }
 
@@ -63,9 +63,9 @@ func (s *tallies) shut(a *Attachment, keep bool) {
 		v.past.add(t.value())
 		v.tallies = slices.DeleteFunc(v.tallies, is)
 	}
-	if !a.port.gone.Load() {
-		a.port.past.add(t.value())
-		a.port.tallies = slices.DeleteFunc(a.port.tallies, is)
+	if p := a.port.of; !p.gone.Load() {
+		p.past.add(t.value())
+		p.tallies = slices.DeleteFunc(p.tallies, is)
 	}
 }
 
@@ -97,8 +97,8 @@ func (s *tallies) list(v *VSI) (all traffic, list []AttachmentStats) {
 func (s *tallies) leaving(p *port, tag uint32) *tally {
 	s.Lock()
 	defer s.Unlock()
-	for _, t := range p.tallies {
-		if t.tag == tag {
+	for _, t := range p.of.tallies {
+		if t.port == p && t.tag == tag {
 			return t
 		}
 	}

@@ -111,8 +111,11 @@ func (w *worker) traced(f *frame.Frame) {
 	w.frame(f)
 	r.VNI, r.Verdict = f.VNI, w.verdict
 	in := f.VNI
-	if w.circuit != nil {
-		in = w.circuit.vsi.vni
+	if c := w.circuit; c != nil {
+		in = c.vsi.vni
+		if c.port != w.port {
+			r.From = frame.NewDest(c.port.num, 0) // a sub-port
+		}
 	}
 	w.trace.record(r, in)
 }

@@ -261,12 +261,19 @@ func (v *VSI) publish() {
 	}
 	members, last := make([]*circuit, 0, len(v.members)), v.defaultSlots()
 	for _, a := range v.members {
-		members = append(members, a.circuit(last))
+		a.now = a.circuit(last)
+		members = append(members, a.now)
 	}
 	v.view.Store(newView(own, members))
 	v.sw.own.circuits.Store(tagKey(v.vni), own)
 	for _, c := range members {
 		c.port.circuits.Store(tagKey(c.tag), c)
+		switch {
+		case c.match != nil:
+			c.port.of.steer()
+		case c.port.of != c.port:
+			c.port.of.circuits.Store(tagKey(c.tag), c)
+		}
 	}
 	v.sw.changed()
 }

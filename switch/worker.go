@@ -121,8 +121,11 @@ func (w *worker) handle() {
 func (w *worker) frame(f *frame.Frame) {
 	w.length = uint64(f.Len())
 	to := f.From
-	f.From = frame.NewDest(w.port.num, to.Peer())
 	c, drop := w.attachment(f)
+	f.From = frame.NewDest(w.port.num, to.Peer())
+	if c != nil && c.port != w.port {
+		f.From = frame.NewDest(c.port.num, 0) // a sub-port
+	}
 	w.frames++
 	w.bytes += w.length
 	if w.tap != nil && c != nil && w.port.p != nil {
@@ -175,6 +178,15 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 		if f.Kind == frame.Ethernet {
 			tag = w.takeVLAN(f)
 		}
+		if list := w.port.matching.Load(); list != nil {
+			if c := match(*list, tag, f); c != nil {
+				if c != w.circuit {
+					w.entered()
+					w.circuit, w.tag = c, noTag
+				}
+				return c, frame.NotDropped
+			}
+		}
 	}
 	if w.circuit == nil || tag != w.tag {
 		c, ok := w.port.circuits.Load(tagKey(tag))
@@ -189,6 +201,9 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 	}
 	return w.circuit, frame.NotDropped
 }
+
+// noTag is the tag of no attachment.
+const noTag = 1 << 31
 
 // maxReenter limits how often stages may return one frame to the switch.
 const maxReenter = 16
@@ -289,7 +304,7 @@ func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
 
 // stage puts f on the list of e's port. From then on, nothing may write to f.
 func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
-	if e.native && f.Kind == frame.Ethernet && e.port.inOtherVLAN(f.Bytes()) {
+	if e.native && f.Kind == frame.Ethernet && e.port.of.inOtherVLAN(f.Bytes()) {
 		w.dropOut(e, frame.InnerVLAN)
 		return
 	}
@@ -324,8 +339,18 @@ func (w *worker) newEgress(p *port) *egress {
 	if n >= len(w.egress) {
 		w.egress = append(w.egress, make([]*egress, n+1-len(w.egress))...)
 	}
-	w.egress[n] = &egress{port: p, to: p.writer(w)}
-	return w.egress[n]
+	x := &egress{port: p}
+	w.egress[n] = x
+	if p.of != p { // the Writer is that of the port
+		m := int(p.of.num)
+		if m >= len(w.egress) || w.egress[m] == nil || w.egress[m].port != p.of {
+			w.newEgress(p.of)
+		}
+		x.to = w.egress[m].to
+	} else {
+		x.to = p.writer(w)
+	}
+	return x
 }
 
 // flush writes the lists, port by port, and counts them.
@@ -334,7 +359,7 @@ func (w *worker) flush() {
 		if w.tap != nil {
 			w.tapped(x)
 		}
-		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
+		if err := x.to.Write(x.out); err != nil && !x.port.of.broken.Swap(true) {
 			w.sw.log.Warn("write", "port", x.port.name, "err", err)
 		}
 		for i := 0; i < len(x.out); {
@@ -352,7 +377,7 @@ func (w *worker) sent(p *port, out []frame.Out) int {
 	for ; n < len(out) && out[n].Tag == tag; n++ {
 		o := &out[n]
 		if o.Drop != frame.NotDropped {
-			p.tx.add(cDrops+int(o.Drop), 1)
+			p.of.tx.add(cDrops+int(o.Drop), 1)
 			w.dropVSI(o, o.Drop)
 		} else {
 			frames++

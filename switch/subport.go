@@ -1,0 +1,74 @@
+package vswitch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Matcher chooses frames of a port for an attachment, before anything else is done with them: by MAC, EtherType, or what
+// else a program knows. See AttachConfig.Match. Workers call it at the same time, so it must not block or allocate, nor change
+// the frame.
+type Matcher interface {
+	// Match reports whether the attachment takes a frame. The VLAN tag of the attachment has been removed.
+	Match(f *frame.Frame) bool
+}
+
+// An attachment of a port that has another in the VSI, or that takes only what matches, is at a sub-port: a number of its own, so
+// that FDB entries, moves, split horizon and limits tell it from the others. A sub-port has no workers. Frames from it come in at
+// the port, and frames to it leave by the port's Writers.
+
+// sub makes a sub-port for a. s.mu is held.
+func (s *Switch) sub(main *port, a *Attachment) (*port, error) {
+	num, err := s.number()
+	if err != nil {
+		return nil, err
+	}
+	x := &port{num: num, of: main, p: main.p, takes: main.takes, name: main.name}
+	if slices.ContainsFunc(a.vsi.members, func(m *Attachment) bool { return m.port.of == main }) {
+		x.name = subName(main.name, a.tag)
+	}
+	s.setPort(num, x)
+	return x, nil
+}
+
+// subName is the name of an attachment that is not the first of its port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0 for
+// untagged frames.
+func subName(port string, tag uint32) string {
+	if tag&frame.ServiceTag != 0 {
+		return fmt.Sprintf("%s.s%d", port, tag&^frame.ServiceTag)
+	}
+	return fmt.Sprintf("%s.%d", port, tag)
+}
+
+// dropSub frees the number of a sub-port that no worker knows any more. s.mu is held.
+func (s *Switch) dropSub(x *port) {
+	s.setPort(x.num, nil)
+	s.nums.give(int(x.num))
+}
+
+// steer publishes which attachments take frames by what they match, in the order they were attached. s.mu is held.
+func (p *port) steer() {
+	var list []*circuit
+	for _, a := range p.members {
+		if a.cfg.Match != nil && a.now != nil {
+			list = append(list, a.now)
+		}
+	}
+	if len(list) == 0 {
+		p.matching.Store(nil)
+		return
+	}
+	p.matching.Store(&list)
+}
+
+// match returns the first attachment with the tag that takes f by what it matches, or nil.
+func match(list []*circuit, tag uint32, f *frame.Frame) *circuit {
+	for _, c := range list {
+		if c.tag == tag && c.match.Match(f) {
+			return c
+		}
+	}
+	return nil
+}
