@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/vxswitch/vxswitch/hostnet"
 )
 
@@ -26,6 +24,9 @@ func (s *Shape) removeFormer() {
 	}
 }
 
+// ifPersist is IFF_PERSIST of linux/if_tun.h: the device stays when nobody has it open.
+const ifPersist = 0x800
+
 // left reports whether a device has a name of flannel's, is a persistent TAP or TUN, and no process has it open.
 func left(device string) bool {
 	read := func(file string) string {
@@ -37,5 +38,5 @@ func left(device string) bool {
 		return false
 	}
 	flags, err := strconv.ParseUint(read("tun_flags"), 0, 32)
-	return err == nil && flags&unix.IFF_PERSIST != 0 && read("carrier") == "0"
+	return err == nil && flags&ifPersist != 0 && read("carrier") == "0"
 }
