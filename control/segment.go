@@ -78,11 +78,18 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	}
 	if s.ports == nil {
 		s.ports = map[string]frame.Dest{}
-		for _, a := range s.vsi.Attachments() {
-			name := t.p.cfg.Switch.Name(a.Dest(0))
+		list := s.vsi.Attachments()
+		for _, a := range list {
+			name := a.PortName()
 			if x, ok := a.Port().(tunnel); ok {
 				s.tunnels = append(s.tunnels, localVTEP{name, a, x})
-			} else {
+			} else if _, several := s.ports[name]; !several {
+				s.ports[name] = a.Dest(0)
+			}
+		}
+		for _, a := range list { // several of one port are told apart by their tags
+			name := vswitch.AttachmentName(a.PortName(), a.Tag())
+			if _, is := s.ports[name]; !is {
 				s.ports[name] = a.Dest(0)
 			}
 		}

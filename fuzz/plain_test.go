@@ -163,13 +163,17 @@ func (r *rig) member(port int) int {
 	return port % tunPort
 }
 
-// again attaches a port to a segment that it is in.
+// again attaches a port to a segment that it is in, by the same tag if it may have several.
 func (r *rig) again(d *draw) {
 	x, port := r.segs[d.under(2)], d.under(5)
 	if x == nil || x.at[port] == nil {
 		return
 	}
-	if _, err := x.vsi.AttachWith(x.at[port].Port(), uint32(d.byte()), &vswitch.AttachConfig{}); err == nil {
+	tag := uint32(d.byte())
+	if port != farPort {
+		tag = x.at[port].Tag()
+	}
+	if _, err := x.vsi.AttachWith(x.at[port].Port(), tag, &vswitch.AttachConfig{}); err == nil {
 		r.errorf("port %d is in a segment twice", port)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A checker finds errors in a configuration.
@@ -272,10 +273,12 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	if m.Service {
 		tagged = fmt.Sprintf("%s service vlan %d", m.Port, m.VLAN)
 	}
-	if other := k.claim("port "+tagged, here); other != "" {
+	if k.claim("port "+tagged+" in "+here, here) != "" {
+		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, here)
+	} else if m.Match != nil {
+		k.Ask(key+".match", *m.Match, m.Match.Check)
+	} else if other := k.claim("port "+tagged, here); other != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
-	} else if k.claim("port "+m.Port+" in "+here, here) != "" {
-		k.Fail(key+".port", m.Port, "is already in VNI %s", here)
 	}
 	if m.Guard != nil {
 		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
@@ -303,6 +306,9 @@ func (k *checker) bareMember(key string, g *Segment, m *Member) {
 	}
 	if m.Locked {
 		k.Fail(key+".locked", nil, ethernet, m.Port)
+	}
+	if m.Match != nil {
+		k.Fail(key+".match", nil, ethernet, m.Port)
 	}
 	if m.NeighbourMode != nil {
 		k.Fail(key+".neighbourMode", nil, ethernet, m.Port)
@@ -367,9 +373,22 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		k.Fail(key+".tunnel", nil, "requires remote or remotes")
 	case e.VNI != 0:
 		k.Fail(key+".vni", nil, "requires remote or remotes")
-	case e.Port != "" && g.member(e.Port) == nil:
+	case e.Port != "" && g.memberNamed(e.Port) == nil && g.member(e.Port) != nil:
+		k.Want(key+".port", e.Port, "one of its members there, by the tag: %s", names(g, e.Port))
+	case e.Port != "" && g.memberNamed(e.Port) == nil:
 		k.Want(key+".port", e.Port, "a member of the segment")
 	}
+}
+
+// names lists the members on a port by their names.
+func names(g *Segment, port string) string {
+	var list []string
+	for _, m := range g.Members {
+		if m.Port == port {
+			list = append(list, vswitch.AttachmentName(port, m.tag()))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // remotes checks the peers of an entry.

@@ -14,8 +14,8 @@ import (
 type DownPort struct {
 	Name  string
 	Type  PortType
-	Tags  map[frame.VNI]uint32 // its segments, each with the tag of the member: its VLAN, with frame.ServiceTag or without
-	Err   error                // why it failed, or why it could not be opened at the last try
+	Tags  map[frame.VNI][]uint32 // its segments, each with the tags of its members there: VLANs, with frame.ServiceTag or without
+	Err   error                  // why it failed, or why it could not be opened at the last try
 	Since time.Time
 	Next  time.Time // of the next try; zero for a port of the program, in whose place the program must Add another
 }
@@ -39,11 +39,13 @@ func (n *Node) Down() []DownPort {
 		if !o.isDown() {
 			continue
 		}
-		p := DownPort{Name: name, Type: o.cfg.Type, Tags: map[frame.VNI]uint32{}, Err: o.err, Since: o.since, Next: o.next}
+		p := DownPort{Name: name, Type: o.cfg.Type, Tags: map[frame.VNI][]uint32{}, Err: o.err, Since: o.since, Next: o.next}
 		for i := range n.cfg.Segments {
 			c := &n.cfg.Segments[i]
-			if m := c.member(name); m != nil {
-				p.Tags[c.VNI] = m.tag()
+			for k := range c.Members {
+				if m := &c.Members[k]; m.Port == name {
+					p.Tags[c.VNI] = append(p.Tags[c.VNI], m.tag())
+				}
 			}
 		}
 		list = append(list, p)
@@ -158,9 +160,9 @@ func (n *Node) lookForFailed() {
 		return
 	}
 	for _, s := range n.segments {
-		for name, a := range s.members {
+		for _, a := range s.members {
 			if err := a.Err(); err != nil {
-				n.failed(name, err)
+				n.failed(a.port, err)
 			}
 		}
 		for name, a := range s.tunnels {

@@ -189,7 +189,7 @@ func TestDownBackOff(t *testing.T) {
 		m.kill("a")
 		p := m.wantDown("a")[0]
 		if p.Type != PortTAP || !errors.Is(p.Err, net.ErrClosed) || p.Since.Sub(since) > 20*time.Millisecond || p.Next.Sub(p.Since) != firstWait ||
-			!reflect.DeepEqual(p.Tags, map[frame.VNI]uint32{10: 0, 20: 5}) {
+			!reflect.DeepEqual(p.Tags, map[frame.VNI][]uint32{10: {0}, 20: {5}}) {
 			t.Errorf("%+v", p)
 		}
 		time.Sleep(45 * time.Second)
@@ -254,7 +254,7 @@ func TestDownApply(t *testing.T) {
 		must(t, change(func(c *Config) {
 			c.Segments = append(c.Segments, Segment{VNI: 40, Members: []Member{{Port: "a", VLAN: 7}, {Port: "b", VLAN: 7}}})
 		}))
-		if p = m.wantDown("a", "tun")[0]; p.Tags[40] != 7 {
+		if p = m.wantDown("a", "tun")[0]; !slices.Equal(p.Tags[40], []uint32{7}) {
 			t.Errorf("%+v", p)
 		}
 		if err := change(func(c *Config) { c.Ports = append(c.Ports, Port{Name: "new"}) }); err == nil || !strings.Contains(err.Error(), `port "new": no such device`) {

@@ -32,12 +32,10 @@ func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
 }
 
 // detach removes an attachment from its map, and the interface on it.
-func (s *segment) detach(from map[string]*vswitch.Attachment, name string) error {
+func (s *segment) detach(a *vswitch.Attachment) error {
 	if s.onPort() {
 		s.dropInterface()
 	}
-	a := from[name]
-	delete(from, name)
 	delete(s.gate.shut, a)
 	err := a.Detach()
 	unmark(a)

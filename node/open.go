@@ -123,10 +123,10 @@ func (n *Node) dropFailed() {
 				n.closeTunnel(name)
 			}
 		}
-		for name, a := range s.members {
-			if !slices.Contains(here, a) {
-				n.failed(name, a.Err())
-				n.closePort(name)
+		for _, a := range slices.Collect(maps.Values(s.members)) {
+			if !slices.Contains(here, a.Attachment) {
+				n.failed(a.port, a.Err())
+				n.closePort(a.port)
 			}
 		}
 	}

@@ -28,9 +28,8 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 			goes[a.Dest(0).Port()] = true
 		}
 	}
-	for name, a := range s.members {
-		d, is, m := n.ports[name], w.ports[name], c.member(name)
-		if d == nil || is == nil || m == nil || !d.is(is) || m.tag() != a.Tag() {
+	for _, a := range s.members {
+		if d, is := n.ports[a.port], w.ports[a.port]; d == nil || is == nil || !d.is(is) || !a.stays(c) {
 			goes[a.Dest(0).Port()] = true
 		}
 	}
@@ -78,7 +77,7 @@ func inSteps(old, c *Segment, was, is wanted) bool {
 	count(!reflect.DeepEqual(old.Gateway, c.Gateway))
 	guards, lists := false, false
 	for _, m := range c.Members {
-		if o := old.member(m.Port); o != nil {
+		if o := find(old.Members, func(x *Member) bool { return x.key() == m.key() }); o != nil {
 			x := *o
 			guards = guards || !reflect.DeepEqual(x.Guard, m.Guard)
 			x.Guard, m.Guard = nil, nil

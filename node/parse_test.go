@@ -83,7 +83,6 @@ func TestParseErrors(t *testing.T) {
 		`12:14: segments[1].fdb[0]: one of remote, remotes, port and filter is required`,
 		`12:55: segments[1].ageing: 300: must be a duration such as 300s`,
 		`13:13: segments[2].vni: 100: duplicate`,
-		`13:39: segments[2].members[0].port: "tap0": is already in VNI 100`,
 		`13:55: segments[2].members[0].vlan: 5000: must be 1 to 4094, or 0 for untagged`,
 		`14:5: segments[3].gateway: required, or a cross-connect: tunnel "ip0" carries IP without Ethernet`,
 		`15:26: segments[4].freeze: 256: must be 0 to 255`,

@@ -2,8 +2,10 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -51,8 +53,10 @@ func namespace(name string) string {
 // closePort detaches a port everywhere and closes it, except for a port of the program that was never attached.
 func (n *Node) closePort(name string) {
 	for _, s := range n.segments {
-		if s.members[name] != nil {
-			s.detachMember(name)
+		for _, key := range slices.Sorted(maps.Keys(s.members)) {
+			if s.members[key].port == name {
+				s.detachMember(key)
+			}
 		}
 	}
 	if d := n.ports[name]; d != nil {
@@ -92,13 +96,12 @@ func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 	}
 	member := false
 	for vni, s := range n.segments {
-		a := s.members[name]
-		if a == nil {
-			continue
-		}
-		member = true
-		if c := wants[vni]; c != nil && c.Refuse == s.vsi.Config().Refuse {
-			if m := c.member(name); m != nil && m.tag() == a.Tag() {
+		for _, a := range s.members {
+			if a.port != name {
+				continue
+			}
+			member = true
+			if c := wants[vni]; c != nil && c.Refuse == s.vsi.Config().Refuse && a.stays(c) {
 				return false
 			}
 		}

@@ -21,7 +21,7 @@ type segment struct {
 	first   string // its first tunnel
 	vsi     *vswitch.VSI
 	tunnels map[string]*vswitch.Attachment // by tunnel
-	members map[string]*vswitch.Attachment // by port
+	members map[string]member              // by Member.key
 
 	made         neighbourhood // settings of the next four
 	table        *arp.Table
@@ -29,9 +29,9 @@ type segment struct {
 	iface        *l3.Interface
 	ruled        *policy.Policy // the filters of iface
 	crossConnect *l3.CrossConnect
-	renewed      bool        // the table has been replaced or removed, and readers of events are not told
-	macs         []frame.MAC // of the interface, in the FDB
-	guards       map[string]*policy.Guard
+	renewed      bool                     // the table has been replaced or removed, and readers of events are not told
+	macs         []frame.MAC              // of the interface, in the FDB
+	guards       map[string]*policy.Guard // as members
 
 	snooped *snoop.Config // settings of snooper
 	snooper *snoop.Snooper
@@ -53,14 +53,14 @@ func (n *Node) release(s *segment, c *Segment) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.tunnels)) {
 		if !n.keeps(c, name, s.tunnels[name]) {
-			if err := s.detach(s.tunnels, name); err != nil {
+			if err := s.detachTunnel(name); err != nil {
 				return err
 			}
 		}
 	}
-	for _, port := range slices.Sorted(maps.Keys(s.members)) {
-		if m := c.member(port); m == nil || m.tag() != s.members[port].Tag() {
-			if err := s.detachMember(port); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(s.members)) {
+		if !s.members[key].stays(c) {
+			if err := s.detachMember(key); err != nil {
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		if err == nil {
 			s = &segment{
 				vni: c.VNI, handle: handle, vsi: vsi,
-				tunnels: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
+				tunnels: map[string]*vswitch.Attachment{}, members: map[string]member{}, guards: map[string]*policy.Guard{},
 				settings: vswitch.VSIConfig{Refuse: c.Refuse},
 				gate:     gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}
@@ -142,8 +142,41 @@ func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 	return cfg
 }
 
+// member returns the first member on a port, nil if there is none.
 func (c *Segment) member(port string) *Member {
 	return find(c.Members, func(m *Member) bool { return m.Port == port })
+}
+
+// memberNamed returns the member that a name stands for: that of its port, if the port has one, or of its port and tag, such as eth0.20,
+// eth0.s20 with a service tag, or eth0.0 without. It is nil if there is none, or more than one.
+func (c *Segment) memberNamed(name string) *Member {
+	if m := c.member(name); m != nil {
+		if find(c.Members, func(x *Member) bool { return x.Port == name && x != m }) != nil {
+			return nil
+		}
+		return m
+	}
+	return find(c.Members, func(m *Member) bool { return vswitch.AttachmentName(m.Port, m.tag()) == name })
+}
+
+// key is what tells a member from the others of its segment.
+func (m *Member) key() string {
+	if m.VLAN == 0 {
+		return m.Port
+	}
+	return vswitch.AttachmentName(m.Port, m.tag())
+}
+
+// A member is an attachment of a port.
+type member struct {
+	*vswitch.Attachment
+	port string
+}
+
+// stays reports whether the member is one of c, too.
+func (a member) stays(c *Segment) bool {
+	m := find(c.Members, func(m *Member) bool { return m.Port == a.port && m.tag() == a.Tag() })
+	return m != nil && (m.Match == nil) == (a.Config().Match == nil)
 }
 
 // onPort reports whether the segment has a cross-connect or an interface on an IP port or IP tunnel.
@@ -186,16 +219,19 @@ func (m *Member) attach() vswitch.AttachConfig {
 	if m.Isolated {
 		c.Group = vswitch.GroupIsolated
 	}
+	if m.Match != nil {
+		c.Match = m.Match
+	}
 	return c
 }
 
 // setMember attaches a port, or changes its settings.
 func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	at := m.attach()
-	g := s.guards[m.Port]
+	g := s.guards[m.key()]
 	switch {
 	case m.Guard == nil:
-		delete(s.guards, m.Port)
+		delete(s.guards, m.key())
 	case g != nil:
 		if err := g.Update(m.Guard); err != nil {
 			return err
@@ -205,7 +241,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 		if g, err = policy.NewGuard(m.Guard); err != nil {
 			return err
 		}
-		s.guards[m.Port] = g
+		s.guards[m.key()] = g
 	}
 	var err error
 	if at.Slots, err = n.memberSlots(s, c, m, g); err != nil {
@@ -215,15 +251,15 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	if d != nil {
 		_, at.KeepOpen = d.port.(vswitch.Pauser)
 	}
-	if a := s.members[m.Port]; a != nil {
-		return s.set(a, at)
+	if a, ok := s.members[m.key()]; ok {
+		return s.set(a.Attachment, at)
 	}
 	if d == nil {
 		return nil // not restored; the error is recorded
 	}
 	a, err := s.attach(d.port, m.tag(), at)
 	if err == nil {
-		s.members[m.Port], d.used = a, true
+		s.members[m.key()], d.used = member{a, m.Port}, true
 	}
 	return err
 }
@@ -268,8 +304,17 @@ func (n *Node) deleteSegment(s *segment) error {
 	return err
 }
 
-// detachMember detaches a port from the segment.
-func (s *segment) detachMember(name string) error {
-	delete(s.guards, name)
-	return s.detach(s.members, name)
+// detachMember detaches a member from the segment.
+func (s *segment) detachMember(key string) error {
+	a := s.members[key].Attachment
+	delete(s.guards, key)
+	delete(s.members, key)
+	return s.detach(a)
+}
+
+// detachTunnel detaches a tunnel from the segment.
+func (s *segment) detachTunnel(name string) error {
+	a := s.tunnels[name]
+	delete(s.tunnels, name)
+	return s.detach(a)
 }

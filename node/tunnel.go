@@ -148,7 +148,7 @@ func (t *Tunnel) ats() (list []netip.AddrPort) {
 func (n *Node) closeTunnel(name string) {
 	for _, s := range n.segments {
 		if s.tunnels[name] != nil {
-			s.detach(s.tunnels, name)
+			s.detachTunnel(name)
 		}
 	}
 	if t := n.tunnels[name]; t != nil {

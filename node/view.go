@@ -89,14 +89,21 @@ func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
 	return nil
 }
 
-// Guards returns the guards of members, by segment and port.
+// Guards returns the guards of members, by segment and the name that the switch has for the member.
 func (n *Node) Guards() map[frame.VNI]map[string]*policy.Guard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := map[frame.VNI]map[string]*policy.Guard{}
 	for vni, s := range n.segments {
-		if len(s.guards) > 0 {
-			m[vni] = maps.Clone(s.guards)
+		for key, g := range s.guards {
+			name := key
+			if a, ok := s.members[key]; ok {
+				name = n.sw.Name(a.Dest(0))
+			}
+			if m[vni] == nil {
+				m[vni] = map[string]*policy.Guard{}
+			}
+			m[vni][name] = g
 		}
 	}
 	return m

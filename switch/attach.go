@@ -251,6 +251,9 @@ func (a *Attachment) VSI() *VSI { return a.vsi }
 // Port returns the port that was attached.
 func (a *Attachment) Port() Port { return a.port.p }
 
+// PortName returns the name of the port, which is the same for all its attachments; see also [AttachmentName].
+func (a *Attachment) PortName() string { return a.port.of.name }
+
 // Tag returns the port's name for the network.
 func (a *Attachment) Tag() uint32 { return a.tag }
 

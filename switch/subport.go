@@ -27,15 +27,15 @@ func (s *Switch) sub(main *port, a *Attachment) (*port, error) {
 	}
 	x := &port{num: num, of: main, p: main.p, takes: main.takes, name: main.name}
 	if slices.ContainsFunc(a.vsi.members, func(m *Attachment) bool { return m.port.of == main }) {
-		x.name = subName(main.name, a.tag)
+		x.name = AttachmentName(main.name, a.tag)
 	}
 	s.setPort(num, x)
 	return x, nil
 }
 
-// subName is the name of an attachment that is not the first of its port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0 for
-// untagged frames.
-func subName(port string, tag uint32) string {
+// AttachmentName is the name of an attachment that is not the first of its port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0
+// for untagged frames.
+func AttachmentName(port string, tag uint32) string {
 	if tag&frame.ServiceTag != 0 {
 		return fmt.Sprintf("%s.s%d", port, tag&^frame.ServiceTag)
 	}

@@ -117,11 +117,15 @@ func TestMatch(t *testing.T) {
 		other := newStub("other")
 		v2, v3 := check.Must(l.s.VSI(2, nil))(t), check.Must(l.s.VSI(3, nil))(t)
 		check.Must(v2.Attach(other, 0))(t)
-		bySource := func(n byte) Matcher { return matchFunc(func(f *frame.Frame) bool { return frame.MAC(f.Bytes()[6:]) == mac(n) }) }
+		bySource := func(n byte) Matcher {
+			return matchFunc(func(f *frame.Frame) bool { return frame.MAC(f.Bytes()[6:]) == mac(n) })
+		}
 		byType := matchFunc(func(f *frame.Frame) bool { return f.Bytes()[12] == 0x88 })
 		one := check.Must(v2.AttachWith(p, 10, &AttachConfig{Match: bySource(1)}))(t)
 		two := check.Must(v3.AttachWith(p, 10, &AttachConfig{Match: byType}))(t)
-		send := func(src byte, etherType uint16) { p.send(tagged(0x8100, 10, eth(frame.Broadcast, mac(src), etherType))) }
+		send := func(src byte, etherType uint16) {
+			p.send(tagged(0x8100, 10, eth(frame.Broadcast, mac(src), etherType)))
+		}
 		send(1, 0x800)
 		send(2, 0x800)
 		send(1, 0x88cc) // the first that matches takes it

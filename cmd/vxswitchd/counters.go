@@ -95,10 +95,10 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range cfg.Tunnels {
 		types[c.Name] = encap.Type(c.Type).String()
 	}
-	members, mtus := map[uint16][]api.Member{}, map[uint16]int{}
+	members, mtus := map[string][]api.Member{}, map[string]int{}
 	for _, v := range s.n.Switch().VSIs() {
 		for _, a := range v.Attachments() {
-			p := a.Dest(0).Port()
+			p := a.PortName()
 			if _, tunnel := a.Port().(*vtep.VTEP); tunnel {
 				members[p] = append(members[p], api.Member{VNI: v.VNI(), Tag: a.Tag()})
 			} else {
@@ -110,7 +110,7 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	ports := []api.Port{}
 	for _, p := range s.n.Switch().Stats().Ports {
 		x := api.Port{
-			Port: int(p.Port), Name: p.Name, Type: types[p.Name], MTU: mtus[p.Port], Members: members[p.Port],
+			Port: int(p.Port), Name: p.Name, Type: types[p.Name], MTU: mtus[p.Name], Members: members[p.Name],
 			Rx: p.Rx, Accepted: p.Accepted, Tx: p.Tx,
 			Forwarded: p.Forwarded, Replied: p.Replied, Consumed: p.Consumed, Flood: p.Flood,
 			RxDrops: byReason(&p.RxDrops), TxDrops: byReason(&p.TxDrops), State: "up",
@@ -193,7 +193,9 @@ func down(p node.DownPort) api.Port {
 		State: "down", Error: oneLine(p.Err), Since: &p.Since,
 	}
 	for _, vni := range slices.Sorted(maps.Keys(p.Tags)) {
-		x.Members = append(x.Members, memberOf(vni, p.Tags[vni]))
+		for _, tag := range p.Tags[vni] {
+			x.Members = append(x.Members, memberOf(vni, tag))
+		}
 	}
 	if !p.Next.IsZero() {
 		x.Retry = &p.Next

@@ -62,7 +62,7 @@ func adopt(c, part *node.Config) (*node.Config, error) {
 		s := &x.Segments[at]
 		s.Members = slices.Clone(s.Members)
 		for _, m := range members {
-			if !slices.ContainsFunc(s.Members, func(n node.Member) bool { return n.Port == m.Port }) {
+			if !slices.ContainsFunc(s.Members, func(n node.Member) bool { return n.Port == m.Port && n.VLAN == m.VLAN && n.Service == m.Service }) {
 				s.Members = append(s.Members, m)
 			}
 		}

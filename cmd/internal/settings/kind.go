@@ -31,6 +31,7 @@ var forms = map[reflect.Type]form{
 	reflect.TypeFor[netip.Prefix]():       {"prefix", text(`^([0-9A-Fa-f:.]+/[0-9]{1,3})?$`)},
 	reflect.TypeFor[time.Duration]():      {"duration", text(`^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^[-+]?0$`)},
 	reflect.TypeFor[frame.MAC]():          {"MAC", text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}$`)},
+	reflect.TypeFor[policy.MACPrefix]():   {"MAC, `\"00:00:5e:00:00:00/24\"`", text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(/[0-9]+)?$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}(/[0-9]+)?$`)},
 	reflect.TypeFor[underlay.PortRange](): {"`\"49152-65535\"`", text(`^[0-9]{1,5}-[0-9]{1,5}$`)},
 	reflect.TypeFor[policy.PortRange]():   {"`\"80\"`, `\"8000-8100\"`", text(`^[0-9]+(-[0-9]+)?$`)},
 	reflect.TypeFor[policy.ICMPType]():    {"`\"3\"`, `\"3/4\"`", text(`^[0-9]+(/[0-9]+)?$`)},
