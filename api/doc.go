@@ -2,6 +2,7 @@
 //
 //	GET  /v1/fdb?vni=&dev=                     [FDBEntry ...]
 //	GET  /v1/neigh?vni=                        [Neighbour ...]
+//	GET  /v1/mdb?vni=                          [Listener ...]
 //	GET  /v1/route?vrf=                        [Route ...]
 //	GET  /v1/vtep, /v1/port, /v1/flood         [VTEP ...], [Port ...], [Flood ...]
 //	GET  /v1/vni?vni=                          [Segment ...]

@@ -24,6 +24,7 @@ type Request struct {
 var Requests = []Request{
 	{"GET", "/v1/fdb", []string{"vni", "dev"}, nil, []FDBEntry{}, false},
 	{"GET", "/v1/neigh", []string{"vni"}, nil, []Neighbour{}, false},
+	{"GET", "/v1/mdb", []string{"vni"}, nil, []Listener{}, false},
 	{"GET", "/v1/route", []string{"vrf"}, nil, []Route{}, false},
 	{"GET", "/v1/vtep", nil, nil, []VTEP{}, false},
 	{"GET", "/v1/port", nil, nil, []Port{}, false},
@@ -69,6 +70,11 @@ func (c *Client) FDB(ctx context.Context, q Query) ([]FDBEntry, error) {
 // Neighbours returns the IP addresses with their MACs, of one "vni".
 func (c *Client) Neighbours(ctx context.Context, q Query) ([]Neighbour, error) {
 	return ask[[]Neighbour](ctx, c, "/v1/neigh", q)
+}
+
+// Listeners returns who listens to multicast groups, of one "vni".
+func (c *Client) Listeners(ctx context.Context, q Query) ([]Listener, error) {
+	return ask[[]Listener](ctx, c, "/v1/mdb", q)
 }
 
 // Routes returns the routes, of one "vrf".

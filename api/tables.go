@@ -35,6 +35,16 @@ type Neighbour struct {
 	Age    float64   `json:"age"`             // as for an FDBEntry
 }
 
+// A Listener is a port, or the peer of a tunnel, with a host that listens to a multicast group, or with a multicast router.
+type Listener struct {
+	VNI   frame.VNI `json:"vni"`
+	Group string    `json:"group,omitempty"` // "" for all groups
+	Dest  string    `json:"dest"`            // as for an FDBEntry
+	Dev   string    `json:"dev"`             // likewise
+	Left  float64   `json:"left"`            // seconds until it is forgotten
+	Why   []string  `json:"why,omitempty"`   // it gets all groups: router4, router6: a multicast router or querier is there; full: it has no room for another group
+}
+
 // A Route is a route to a prefix.
 type Route struct {
 	VRF    string   `json:"vrf"`

@@ -251,7 +251,7 @@ func TestProgramErrors(t *testing.T) {
 		`segment 1: this is not the member "a"`:                 func() error { return seg.Remove(other) },
 		"is not comparable; use a pointer":                      func() error { return seg.Add(unlike{other, nil}, nil) },
 		`another port has the name "a"; Name must be unique`:    func() error { return seg.Add(other, nil) },
-		"\"a\": is already in VNI 1":                            func() error { return seg.Add(a, &Member{VLAN: 2}) },
+		"a vlan 0 is already in VNI 1":                          func() error { return seg.Add(a, nil) },
 		"members[1].vlan: 5000":                                 func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
 		`port "x" is not a member`:                              func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
 		"the tunnel is nil":                                     func() error { return seg.Join(nil) },

@@ -125,6 +125,7 @@ var elsewhere = map[string]string{
 
 	"snoop.Config.Send": "the switch's",
 
+	"vswitch.AttachConfig.Match":    "match of a member",
 	"vswitch.AttachConfig.Shut":     "the node shuts and opens while it changes things",
 	"vswitch.AttachConfig.KeepOpen": "the node closes ports itself",
 	"vswitch.AttachConfig.Slots":    "stages: the policies, guard and clamp of a member",

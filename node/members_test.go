@@ -70,7 +70,7 @@ func TestMembersChange(t *testing.T) {
 		s.FDB[0].Port = "trunk" // the only one now
 		return nil
 	}))
-	at(host(9), "trunk.20")
+	at(host(9), "trunk")
 	must(t, trunk.Send(greeting(1, 10)))
 	receives(a, false)
 	must(t, trunk.Send(greeting(2, 20)))

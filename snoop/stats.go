@@ -57,26 +57,40 @@ func (s *Snooper) Stats() Stats {
 	return st
 }
 
-// A Listener is a port, or the peer of a tunnel, behind which a host listens to a group. Without a Group it is one that gets all
-// groups.
+// A Listener is a port, or the peer of a tunnel, behind which a host listens to a group.
 type Listener struct {
-	Group netip.Addr
+	Group netip.Addr // not valid for one that gets the frames of all groups: of a Router, or else for lack of room
 	Dest  frame.Dest
+	Until frame.Tick // when it is forgotten
+	Router
 }
+
+// Router says for which groups a multicast router or a querier is at a place.
+type Router struct{ IPv4, IPv6 bool }
 
 // All iterates over the listeners, sorted by group, first those that get all groups.
 func (s *Snooper) All() iter.Seq[Listener] {
 	var list []Listener
-	for _, p := range [...]*[]frame.Dest{s.all[v4].Load(), s.all[v6].Load()} {
-		for _, d := range *p {
-			list = append(list, Listener{Dest: d})
+	s.mu.Lock()
+	routers := map[frame.Dest]Listener{}
+	for f, of := range s.from {
+		for d, until := range of {
+			r := routers[d]
+			r.Dest, r.Until = d, max(r.Until, until)
+			r.IPv4, r.IPv6 = r.IPv4 || f == v4, r.IPv6 || f == v6
+			routers[d] = r
 		}
 	}
-	s.mu.Lock()
-	for k := range maps.Keys(s.rows) {
-		list = append(list, Listener{netip.AddrFrom16(k.group).Unmap(), k.place})
+	list = slices.AppendSeq(list, maps.Values(routers))
+	for d, until := range s.crowded {
+		list = append(list, Listener{Dest: d, Until: until})
+	}
+	for k, r := range s.rows {
+		list = append(list, Listener{Group: netip.AddrFrom16(k.group).Unmap(), Dest: k.place, Until: r.until})
 	}
 	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b Listener) int { return cmp.Or(a.Group.Compare(b.Group), cmp.Compare(a.Dest, b.Dest)) })
-	return slices.Values(slices.Compact(list))
+	slices.SortFunc(list, func(a, b Listener) int {
+		return cmp.Or(a.Group.Compare(b.Group), cmp.Compare(a.Dest, b.Dest), cmp.Compare(b.Until, a.Until))
+	})
+	return slices.Values(list)
 }

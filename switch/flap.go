@@ -57,7 +57,7 @@ func (s *Switch) holdPorts(now time.Time) {
 				a.held, out = now.Add(v.cfg.FlapHold), a
 				v.held.Add(1)
 				s.events.emit(frame.Event{Kind: frame.EventPortHeld, VNI: v.vni, MAC: e.MAC, Dest: a.Dest(0), Old: e.Old})
-				s.log.Warn("port blocked: a MAC is flapping", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
+				s.log.Warn("port blocked: a MAC is flapping", "vni", v.vni, "port", a.port.title(), "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
 			default:
 				continue
 			}

@@ -28,6 +28,7 @@ type port struct {
 	byVNI    bool // the tag comes in Frame.VNI, not in a VLAN tag
 	keepOpen bool
 	name     string
+	alias    atomic.Pointer[string] // name of a sub-port
 	readers  []frame.Reader
 	gone     atomic.Bool
 	broken   atomic.Bool // a Write has failed as a whole, and the log has it

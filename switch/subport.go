@@ -2,7 +2,6 @@ package vswitch
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -26,15 +25,37 @@ func (s *Switch) sub(main *port, a *Attachment) (*port, error) {
 		return nil, err
 	}
 	x := &port{num: num, of: main, p: main.p, takes: main.takes, name: main.name}
-	if slices.ContainsFunc(a.vsi.members, func(m *Attachment) bool { return m.port.of == main }) {
-		x.name = AttachmentName(main.name, a.tag)
-	}
 	s.setPort(num, x)
 	return x, nil
 }
 
-// AttachmentName is the name of an attachment that is not the first of its port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0
-// for untagged frames.
+// setNames names the attachments at sub-ports: by their tags where the VSI has several of a port, else by the port. s.mu is held.
+func (v *VSI) setNames() {
+	n := map[*port]int{}
+	for _, a := range v.members {
+		n[a.port.of]++
+	}
+	for _, a := range v.members {
+		if main := a.port.of; main != a.port {
+			name := main.name
+			if n[main] > 1 {
+				name = AttachmentName(name, a.tag)
+			}
+			a.port.alias.Store(&name)
+		}
+	}
+}
+
+// title is the name of a port or a sub-port.
+func (p *port) title() string {
+	if name := p.alias.Load(); name != nil {
+		return *name
+	}
+	return p.name
+}
+
+// AttachmentName is the name of one of several attachments of a port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0 for untagged
+// frames. The first that was attached to the VSI has the name of the port.
 func AttachmentName(port string, tag uint32) string {
 	if tag&frame.ServiceTag != 0 {
 		return fmt.Sprintf("%s.s%d", port, tag&^frame.ServiceTag)

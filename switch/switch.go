@@ -261,7 +261,7 @@ func (s *Switch) Name(d frame.Dest) string {
 			return n
 		}
 	}
-	return p.name
+	return p.title()
 }
 
 // Tick returns the switch's clock, to which the ages of FDB entries relate.

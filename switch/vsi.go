@@ -275,6 +275,7 @@ func (v *VSI) publish() {
 			c.port.of.circuits.Store(tagKey(c.tag), c)
 		}
 	}
+	v.setNames()
 	v.sw.changed()
 }
 

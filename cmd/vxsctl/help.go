@@ -11,6 +11,7 @@ Show and change a running node.
 Show:
   fdb [show] [vni N] [dev NAME]     MACs, of a segment, a port or a tunnel
   neigh [show] [vni N]              IP addresses and their MACs
+  mdb [show] [vni N]                who listens to multicast groups, where multicast routers are, and for how long
   route [show] [vrf NAME]           routes of the gateways
   flood                             flood lists
   bfd                               sessions that probe next hops and peers

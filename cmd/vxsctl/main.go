@@ -140,6 +140,7 @@ type command struct {
 var commands = []command{
 	{name: "fdb", table: fdbTable, keys: []string{"vni", "dev"}, ops: []string{api.Add, api.Append, api.Replace, api.Del}, do: (*session).fdb},
 	{name: "neigh", table: neighTable, keys: []string{"vni"}, ops: []string{api.Add, api.Replace, api.Del}, do: (*session).neigh},
+	{name: "mdb", table: mdbTable, keys: []string{"vni"}},
 	{name: "route", table: routeTable, keys: []string{"vrf"}, ops: []string{api.Add, api.Append, api.Replace, api.Del}, do: (*session).route},
 	{name: "vtep", table: vtepTable},
 	{name: "port", table: portTable, ops: []string{api.Add, api.Del}, do: (*session).port},

@@ -106,6 +106,16 @@ func neighTable(text []byte) ([][]string, error) {
 	})
 }
 
+func mdbTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "VNI GROUP DEST DEV LEFT WHY", func(e api.Listener) [][]string {
+		group := e.Group
+		if group == "" {
+			group = "all"
+		}
+		return [][]string{row(e.VNI, group, e.Dest, e.Dev, age(e.Left), strings.Join(e.Why, ","))}
+	})
+}
+
 func routeTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "VRF PREFIX KIND PROTO VIA", func(r api.Route) (rows [][]string) {
 		for i, via := range r.Via {

@@ -23,12 +23,15 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
+// report says by IGMPv2 that a host in VNI 10 listens to 239.1.2.3.
+const report = "\x08\x00\x00\x00\x00\x00\x0a\x00\x01\x00\x5e\x01\x02\x03\x02\x00\x00\x02\x00\x01\x08\x00\x45\x00\x00\x1c\x00\x00\x00\x00\x01\x02\xb4\x79\x0a\x00\x0a\x63\xef\x01\x02\x03\x16\x00\xf8\xfa\xef\x01\x02\x03"
+
 // TestDocumentedRequests sends each of api.Requests, with each of its parameters, and reads the answer as its type. Each table has
 // rows, and each stream says something.
 func TestDocumentedRequests(t *testing.T) {
 	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
 		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp", "type": "3", "peer": "127.0.0.9"}
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`).Replace(basic(t)))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
@@ -55,6 +58,7 @@ func TestDocumentedRequests(t *testing.T) {
 	go func() { // drops, and MACs to learn
 		for i := 0; ; i++ {
 			c.Write(make([]byte, 60))
+			c.Write([]byte(report))
 			if _, err := c.Write(append([]byte{8, 0, 0, 0, 0, 0, 10, 0, 2, 0, 0, 0, 0, 9, 2, 0, 0, 1, byte(i >> 8), byte(i), 0x88, 0xb5}, make([]byte, 46)...)); errors.Is(err, net.ErrClosed) {
 				return
 			}

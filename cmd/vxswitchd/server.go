@@ -115,6 +115,7 @@ func (s *server) handlers() map[string]answer {
 	return map[string]answer{
 		"GET /v1/fdb":     s.getFDB,
 		"GET /v1/neigh":   s.getNeigh,
+		"GET /v1/mdb":     s.getMDB,
 		"GET /v1/route":   s.getRoute,
 		"GET /v1/vtep":    s.getVTEP,
 		"GET /v1/port":    s.getPort,

@@ -18,6 +18,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -143,6 +144,48 @@ func neighbours(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Neighbour] {
 				}
 				if e.Origin == arp.Static {
 					x.Proto = cmp.Or(x.Proto, node.Owner) // of neighbours.static, which has no rows
+				}
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *server) getMDB(w http.ResponseWriter, r *http.Request) error {
+	vsis, err := s.only(query(r), s.n.Switch().VSIs())
+	if err != nil {
+		return err
+	}
+	return list(w, listeners(s.n, vsis))
+}
+
+func listeners(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Listener] {
+	return func(yield func(api.Listener) bool) {
+		sw := n.Switch()
+		now := sw.Tick()
+		for _, v := range vsis {
+			m := n.Snooper(v.VNI())
+			if m == nil {
+				continue
+			}
+			for e := range m.All() {
+				x := api.Listener{VNI: v.VNI(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), Left: float64(max(e.Until, now) - now)}
+				switch {
+				case e.Group.IsValid():
+					x.Group = e.Group.String()
+				case e.Router == snoop.Router{}:
+					x.Why = []string{"full"}
+				default:
+					for _, r := range []struct {
+						is   bool
+						name string
+					}{{e.IPv4, "router4"}, {e.IPv6, "router6"}} {
+						if r.is {
+							x.Why = append(x.Why, r.name)
+						}
+					}
 				}
 				if !yield(x) {
 					return
