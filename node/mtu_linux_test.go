@@ -77,3 +77,54 @@ func TestFollowMTU(t *testing.T) {
 		h.Until("no router", func() bool { return h.IP("-6", "route", "show", "default") == "" })
 	}
 }
+
+// What changes the room that encapsulation takes, while hosts talk: the address family of the tunnel, VLANs inside. TAP and
+// advertisements follow at once, and full-size TCP passes both ways.
+func TestEncapsulationChangesMTU(t *testing.T) {
+	l := newLab(t)
+	far := l.plug("far", "192.0.2.2").h
+	config := func(family, more string) *Config {
+		local, peer := "192.0.2.1", "192.0.2.2"
+		if family == "6" {
+			local, peer = "2001:db8::1", "2001:db8::2"
+		}
+		return parse(t, `{"tunnels": [{"name": "vx", "local": "`+local+`"}], "ports": [{"name": "tap10"}], "vrfs": [{"name": "v"}],
+		  "segments": [{"vni": 10, "tunnel": "vx", "flood": ["`+peer+`"], "members": [{"port": "tap10"}]`+more+`,
+		    "gateway": {"vrf": "v", "addresses": ["fd10::1/64"], "mac": "02:00:00:00:10:01", "routerAdvertisements": {"interval": "30m"}}}]}`)
+	}
+	s := l.start("node", "192.0.2.1", config("4", ""))
+	near := l.n.Host("near")
+	s.h.IP("link", "set", "tap10", "netns", near.NS)
+	near.Sysctl("net.ipv6.conf.tap10.accept_ra", "1")
+	near.Up("tap10")
+	near.Addr("tap10", "10.0.10.1/24,fd10::11/64")
+	for _, c := range []struct {
+		family, more string
+		inner        int
+	}{{"4", "", 1450}, {"6", "", 1430}, {"4", `, "innerVLAN": "pass"`, 1446}, {"6", `, "innerVLAN": "pass"`, 1426}, {"4", "", 1450}} {
+		s.must(config(c.family, c.more))
+		v := netns.VXLAN{ID: 10, Local: "192.0.2.2", Remote: "192.0.2.1", Dev: "eth0", Addr: "10.0.10.2/24,fd10::12/64"}
+		if c.family == "6" {
+			v.Local, v.Remote = "2001:db8::2", "2001:db8::1"
+		}
+		far.Try(t.Context(), "ip", "link", "delete", "vx0")
+		far.VXLAN("vx0", v)
+		far.SetMAC("vx0", "02:00:00:00:00:02") // as before
+		far.Sysctl("net.ipv6.conf.vx0.accept_ra", "1")
+		inner := strconv.Itoa(c.inner)
+		if got := near.IP("link", "show", "tap10"); !strings.Contains(got, "mtu "+inner+" ") {
+			t.Errorf("%+v: %s", c, got)
+		}
+		near.Until("the gateway advertises "+inner, func() bool {
+			return strings.TrimSpace(near.Run("sysctl", "-n", "net.ipv6.conf.tap10.mtu")) == inner
+		})
+		for _, to := range []string{"10.0.10.2", "fd10::12"} {
+			near.Until("the tunnel works", func() bool {
+				_, err := near.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "0.3", to)
+				return err == nil
+			})
+			near.IPerf(far, to, "-n", "4M")
+			near.IPerf(far, to, "-n", "4M", "-R")
+		}
+	}
+}
