@@ -26,6 +26,7 @@ type worker struct {
 	now     int64         // the time for storm control in this batch; 0 = not read yet
 	tag     uint32        // of the previous frame
 	circuit *circuit      // of the previous frame; nil at the start of a batch
+	from    uint16        // number of its port, or sub-port
 	trace   *Trace        // nil if there is none
 	verdict frame.Verdict // on the current frame, for trace
 	tap     Tap           // nil if there is none
@@ -122,10 +123,7 @@ func (w *worker) frame(f *frame.Frame) {
 	w.length = uint64(f.Len())
 	to := f.From
 	c, drop := w.attachment(f)
-	f.From = frame.NewDest(w.port.num, to.Peer())
-	if c != nil && c.port != w.port {
-		f.From = frame.NewDest(c.port.num, 0) // a sub-port
-	}
+	f.From = frame.NewDest(w.from, to.Peer())
 	w.frames++
 	w.bytes += w.length
 	if w.tap != nil && c != nil && w.port.p != nil {
@@ -178,28 +176,35 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 		if f.Kind == frame.Ethernet {
 			tag = w.takeVLAN(f)
 		}
-		if list := w.port.matching.Load(); list != nil {
-			if c := match(*list, tag, f); c != nil {
-				if c != w.circuit {
-					w.entered()
-					w.circuit, w.tag = c, noTag
-				}
-				return c, frame.NotDropped
-			}
-		}
 	}
 	if w.circuit == nil || tag != w.tag {
-		c, ok := w.port.circuits.Load(tagKey(tag))
-		if !ok {
-			if w.port.gone.Load() {
+		c := w.find(f, tag)
+		if c == nil {
+			if w.from = w.port.num; w.port.gone.Load() {
 				unknown = frame.PortDown
 			}
+			w.tag = noTag // w.from is not that of w.circuit
 			return nil, unknown
 		}
-		w.entered()
-		w.circuit, w.tag = c, tag
+		if c != w.circuit {
+			w.entered()
+		}
+		w.circuit, w.from = c, c.port.num
 	}
 	return w.circuit, frame.NotDropped
+}
+
+// find looks for the circuit of a tag, and of a frame where attachments match frames. Where they do, it is asked again for the next.
+func (w *worker) find(f *frame.Frame, tag uint32) *circuit {
+	w.tag = tag
+	if list := w.port.matching.Load(); list != nil {
+		w.tag = noTag
+		if c := match(*list, tag, f); c != nil {
+			return c
+		}
+	}
+	c, _ := w.port.circuits.Load(tagKey(tag))
+	return c
 }
 
 // noTag is the tag of no attachment.
