@@ -15,6 +15,8 @@
 // Each format has a [Type], a Put function, a Parse function and an overhead. IP-in-IP and IP in UDP have no header of their own
 // and no Put: the protocol number of the outer IP header identifies the inner packet, or its version does.
 //
+// In VXLAN-GPE, a network service header ([NSH], RFC 8300) may come before the inner packet.
+//
 // [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5); [SymmetricHash] is the
 // same in both directions of a flow.
 package encap

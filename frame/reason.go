@@ -55,6 +55,7 @@ const (
 	EtherType                // neither IP nor ARP, on an access port
 	NotGateway               // from a port that reaches others, or those behind tunnels, through the gateway alone
 	NoListener               // to a multicast group that nobody listens to, as snooping knows
+	ServiceIndex             // NSH service index 0: no service of the path is left (RFC 8300)
 	NumReasons               // number of reasons, for arrays
 )
 
@@ -70,6 +71,7 @@ var reasonNames = [NumReasons]string{
 	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",
 	SendFailed: "send-failed", EtherType: "ether-type", NotGateway: "not-gateway", NoListener: "no-listener",
+	ServiceIndex: "service-index",
 }
 
 // String returns the name of the reason in statistics.
