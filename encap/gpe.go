@@ -26,6 +26,9 @@ const (
 	GPEReservedMask GPE = ^(GPEVersionMask | GPEFlagVNI | GPEFlagProtocol | GPEFlagBUM | GPEFlagOAM | 0xff<<32 | GPE(maskVNI))
 )
 
+// GPENextAt is where the next protocol is in a [GPE] header on the wire.
+const GPENextAt = 3
+
 // NextProtocol is the type of the packet after a [GPE] header.
 type NextProtocol uint8
 

@@ -16,6 +16,7 @@ type NSH []byte
 // Lengths and values of NSH.
 const (
 	NSHLen    = 8   // base and service path headers
+	NSHNextAt = 3   // where the next protocol is
 	NSHMaxLen = 252 // with the longest context headers
 	NSHTTL    = 63  // TTL at the start of a path (section 2.2)
 	MaxPath   = 1<<24 - 1

@@ -32,6 +32,8 @@
 //   - VXLAN carries Ethernet frames of many networks (RFC 7348).
 //   - VXLAN-GPE carries Ethernet frames, and IP packets without Ethernet, of many networks: each
 //     packet has a next protocol (draft-ietf-nvo3-vxlan-gpe-13).
+//     OAM packets and packets with NSH go to handlers, if there are any: see [VTEP.SetOAM] and
+//     [VTEP.SetServices].
 //   - IP-in-IP carries IP packets of one network, with tag 0, IPv4 or IPv6 over either (RFC 2003,
 //     RFC 4213, RFC 2473). It accepts packets of listed peers only. If a peer cannot be reached, it
 //     tells the senders: see [VTEP.Failed].

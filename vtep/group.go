@@ -56,20 +56,20 @@ func (v *VTEP) under(h *hop) Underlay { return v.families[h.family].link.Load().
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 
-// toGroups stages one datagram for each multicast group of a list. It returns false if the frame cannot be
-// cut.
+// toGroups stages one datagram for each multicast group of a list. It returns why none can be
+// sent.
 //
 // VXLAN-GPE marks frames that the ingress has replicated (B bit; draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
 // Copies to a group are not marked, since the network makes them.
-func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
+func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) frame.Reason {
 	p := &w.scratch[i]
 	x := &p.wrapped
 	if gpe := w.v.cfg.Type == encap.TypeGPE; gpe || l.noPeers() {
 		if gpe {
 			x = &p.group
 		}
-		if !w.wrap(x, o.F, frame.VNI(o.Tag), false) {
-			return false
+		if r := w.wrap(x, o.F, frame.VNI(o.Tag), false, nil); r != frame.NotDropped {
+			return r
 		}
 	}
 	for _, h := range l.groups {
@@ -83,5 +83,5 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
 		}
 		w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.groups)
 	}
-	return true
+	return frame.NotDropped
 }

@@ -29,14 +29,14 @@ type Path struct {
 // Why a peer has no [Path].
 var (
 	ErrNoPeer        = errors.New("no-peer")       // no such peer, a group of peers, or a multicast group
-	ErrEncapsulation = errors.New("encapsulation") // the tunnel is neither plain VXLAN nor VXLAN-GPE for Ethernet
+	ErrEncapsulation = errors.New("encapsulation") // the tunnel is neither plain VXLAN nor VXLAN-GPE for Ethernet without Services
 )
 
 // Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called, but for Heard,
 // which becomes true without a call. The error is
 // ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
-	if v.cfg.Type.Bare() || v.cfg.GBP {
+	if v.cfg.Type.Bare() || v.cfg.GBP || v.services.Load() != nil {
 		return Path{}, ErrEncapsulation
 	}
 	h := v.hops.get(peer)

@@ -193,7 +193,9 @@ func (v *VTEP) sends(b []byte) bool {
 		return b[0]>>4 == 4 || b[0]>>4 == 6
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(b)
-		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || uint64(head)&^v.used != 0 {
+		_, ok := head.Kind()
+		ok = ok || head.Next() == encap.NextNSH && v.services.Load() != nil
+		if !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || uint64(head)&^v.used != 0 {
 			return false
 		}
 		vni = head.VNI()

@@ -30,6 +30,7 @@ type reader struct {
 	dscp    DSCP     // of vni
 
 	size   uint64                     // bytes of the frames of run
+	took   bool                       // a handler has taken a packet of this batch
 	now    int64                      // of this batch, in Unix seconds
 	counts *perworker.Table[received] // of hops
 }
@@ -40,6 +41,21 @@ const noVNI = frame.MaxVNI + 1
 // Read reads one batch from the underlay. Refused packets stay in it, with Drop set, and with noVNI unless their
 // VNI could be read.
 func (r *reader) Read(b *frame.Batch) error {
+	for {
+		if err := r.next(b); err != nil {
+			return err
+		}
+		if !r.took {
+			return nil
+		}
+		if r.forget(b); len(b.Frames) > 0 {
+			return nil
+		}
+	}
+}
+
+// next reads one batch, in which Drop is taken for packets that a handler has.
+func (r *reader) next(b *frame.Batch) error {
 	for {
 		err := r.in.Read(b)
 		if err == nil {

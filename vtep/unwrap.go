@@ -74,10 +74,14 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	if drop == frame.NotDropped || drop == frame.GPEOAM {
 		f.VNI = head.VNI() // for which the drop counts
 	}
-	if drop != frame.NotDropped {
+	switch drop {
+	case frame.NotDropped:
+	case frame.GPEOAM:
+		return r.handOver(f, head)
+	default:
 		return drop
 	}
-	var known bool
+	var known, service bool
 	switch {
 	case head&encap.GPEFlagProtocol != 0:
 		f.Kind, known = head.Kind()
@@ -85,7 +89,10 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 		f.Kind, known = frame.Ethernet, r.v.cfg.EthernetWithoutP
 	}
 	if !known {
-		return frame.GPEProtocol
+		service = head&encap.GPEFlagProtocol != 0 && head.Next() == encap.NextNSH && r.v.services.Load() != nil
+		if !service {
+			return frame.GPEProtocol
+		}
 	}
 	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
 		return drop
@@ -95,13 +102,10 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	}
 	f.Replicated = head&encap.GPEFlagBUM != 0
 	f.Pull(encap.VXLANLen)
-	if f.Kind != frame.Ethernet {
-		return bareIP(f)
+	if service {
+		return r.receive(f)
 	}
-	if f.Len() < encap.EthernetLen {
-		return frame.Short
-	}
-	return frame.NotDropped
+	return whole(f)
 }
 
 // unwrapIP is unwrap for IP without a tunnel header. The underlay has removed the outer headers, and set the kind by the

@@ -103,6 +103,9 @@ type VTEP struct {
 	used     uint64       // bits of the tunnel's header
 	reserved uint64       // and those that packets are dropped for
 
+	oam      atomic.Pointer[OAM]      // of VXLAN-GPE; nil without
+	services atomic.Pointer[Services] // likewise
+
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
 	hops     hopTable

@@ -12,14 +12,15 @@ import (
 // A writer puts frames into datagrams. It builds headers in scratch memory, because other ports may send the same
 // frame.
 type writer struct {
-	v       *VTEP
-	worker  int
-	counts  *perworker.Table[count] // of hops
-	send    [2]outbox
-	scratch []scratch        // parallel to the Outs
-	to      []frame.Endpoint // parts of flood lists
-	in      innerIP          // of the current frame
-	mark    *tos             // of its VNI; nil = as its hop has it
+	v        *VTEP
+	worker   int
+	counts   *perworker.Table[count] // of hops
+	send     [2]outbox
+	scratch  []scratch        // parallel to the Outs
+	to       []frame.Endpoint // parts of flood lists
+	in       innerIP          // of the current frame
+	mark     *tos             // of its VNI; nil = as its hop has it
+	services Services         // of a VXLAN-GPE tunnel; nil if there are none
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
@@ -92,10 +93,11 @@ func (p *scratch) lose(of, copies int, why frame.Reason) {
 
 // wrapped is a frame with its tunnel header.
 type wrapped struct {
-	header [encap.VXLANLen]byte
-	whole  [2][]byte // header, frame
-	parts  [][]byte  // whole, or the pieces of a superframe
-	seg    uint16    // 0, or the size of these segments
+	header  [encap.VXLANLen]byte
+	whole   [2][]byte // header, frame
+	parts   [][]byte  // whole, or the pieces of a superframe
+	seg     uint16    // 0, or the size of these segments
+	service []byte    // header with NSH
 }
 
 // release forgets the borrowed frame.
@@ -105,7 +107,10 @@ func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
 	varied, marked := w.v.varied.Load() != 0, w.v.marked.Load() != 0
-	w.mark = nil
+	w.mark, w.services = nil, nil
+	if s := w.v.services.Load(); s != nil {
+		w.services = *s
+	}
 	for i := range out {
 		o := &out[i]
 		w.scratch[i].copies, w.scratch[i].lost = 0, 0
@@ -201,8 +206,8 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 		}
 	}
 	x := &w.scratch[i].wrapped
-	if !w.wrap(x, o.F, vni, false) {
-		return frame.BadHeader
+	if r := w.wrap(x, o.F, vni, false, h); r != frame.NotDropped {
+		return r
 	}
 	w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.headerTo(h))
 	if h != w.hop {
@@ -223,8 +228,10 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	}
 	l := n.flood.Load().listFor(o.F)
 	varied = varied || o.F.SegLen() > w.v.least() && !w.v.oneFamily() // too long for one family
-	if !l.noPeers() && !w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true) {
-		return frame.BadHeader
+	if !l.noPeers() {
+		if r := w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true, nil); r != frame.NotDropped {
+			return r
+		}
 	}
 	if varied {
 		w.count()
@@ -243,8 +250,10 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 			w.stage(s, i, &w.scratch[i].wrapped, o.F, to, w.v.header)
 		}
 	}
-	if len(l.groups) > 0 && !w.toGroups(l, i, o, varied) {
-		return frame.BadHeader
+	if len(l.groups) > 0 {
+		if r := w.toGroups(l, i, o, varied); r != frame.NotDropped {
+			return r
+		}
 	}
 	if w.scratch[i].copies == 0 {
 		return frame.NoPeer
@@ -338,9 +347,9 @@ func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint
 	l.owner = append(l.owner, i)
 }
 
-// wrap adds the tunnel header to a frame, or to each segment of a superframe. It returns false if the superframe
-// cannot be cut.
-func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool) bool {
+// wrap adds the tunnel header to a frame, or to each segment of a superframe, which it returns BadHeader for if it
+// cannot be cut. Without a hop the frame goes to several.
+func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *hop) frame.Reason {
 	switch w.v.cfg.Type {
 	case encap.TypeVXLAN:
 		if w.v.cfg.GBP {
@@ -350,12 +359,22 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool) bool 
 		}
 	case encap.TypeGPE:
 		encap.PutGPE(p.header[:], vni, f.Kind, bum)
+		p.whole[0] = p.header[:]
+		if w.services != nil {
+			limit := w.v.least()
+			if to != nil {
+				limit = w.v.mtuTo(to)
+			}
+			if r := w.addNSH(p, f, vni, limit); r != frame.NotDropped {
+				return r
+			}
+		}
 	}
 	p.seg = 0
 	if f.GSO == (frame.GSO{}) {
 		p.whole[1] = f.Bytes()
 		p.parts = p.whole[:]
-		return true
+		return frame.NotDropped
 	}
 	from, size := len(w.pieces), 0
 	w.pieces, size = w.cutter.Cut(w.pieces, p.whole[0], f)
@@ -363,7 +382,10 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool) bool 
 	if len(p.parts) > 2 {
 		p.seg = uint16(size)
 	}
-	return len(p.parts) > 0
+	if len(p.parts) == 0 {
+		return frame.BadHeader
+	}
+	return frame.NotDropped
 }
 
 func (w *writer) flush() (err error) {
