@@ -19,6 +19,47 @@ func (w *writer) fits(o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
+// wrap adds the tunnel header to a frame, or to each segment of a superframe, which it returns BadHeader for if it
+// cannot be cut. Without a hop the frame goes to several.
+func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *hop) frame.Reason {
+	switch w.v.cfg.Type {
+	case encap.TypeVXLAN:
+		if w.v.cfg.GBP {
+			encap.PutVXLANGBP(p.header[:], vni, f.GBP)
+		} else {
+			encap.PutVXLAN(p.header[:], vni)
+		}
+	case encap.TypeGPE:
+		encap.PutGPE(p.header[:], vni, f.Kind, bum)
+		p.whole[0] = p.header[:]
+		if w.services != nil {
+			limit := w.v.least()
+			if to != nil {
+				limit = w.v.mtuTo(to)
+			}
+			if r := w.addNSH(p, f, vni, limit); r != frame.NotDropped {
+				return r
+			}
+		}
+	}
+	p.seg = 0
+	if f.GSO == (frame.GSO{}) {
+		p.whole[1] = f.Bytes()
+		p.parts = p.whole[:]
+		return frame.NotDropped
+	}
+	from, size := len(w.pieces), 0
+	w.pieces, size = w.cutter.Cut(w.pieces, p.whole[0], f)
+	p.parts = w.pieces[from:len(w.pieces):len(w.pieces)]
+	if len(p.parts) > 2 {
+		p.seg = uint16(size)
+	}
+	if len(p.parts) == 0 {
+		return frame.BadHeader
+	}
+	return frame.NotDropped
+}
+
 // symmetricSeed is the seed of Config.SymmetricHash, the same at all VTEPs.
 const symmetricSeed = 4789
 
