@@ -17,6 +17,8 @@
 //
 // In VXLAN-GPE, a network service header ([NSH], RFC 8300) may come before the inner packet.
 //
+// An [Encapsulation] is another header, which a program adds to those here.
+//
 // [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5); [SymmetricHash] is the
 // same in both directions of a flow.
 package encap

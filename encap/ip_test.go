@@ -244,7 +244,7 @@ func TestOuterTable(t *testing.T) {
 }
 
 func TestTypeNames(t *testing.T) {
-	for typ, name := range map[Type]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", TypeFOU: "fou", 4: "invalid", 255: "invalid"} {
+	for typ, name := range map[Type]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", TypeFOU: "fou", 4: "invalid", 254: "invalid"} {
 		if typ.String() != name || typ.Valid() != (name != "invalid") {
 			t.Errorf("%d: %q, valid %v", typ, typ, typ.Valid())
 		}

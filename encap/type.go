@@ -19,7 +19,12 @@ var typeNames = []string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip", T
 func (t Type) Valid() bool { return int(t) < len(typeNames) }
 
 // String returns the word for the type in settings.
-func (t Type) String() string { return setting.Name(typeNames, t) }
+func (t Type) String() string {
+	if t == TypeOwn {
+		return "own"
+	}
+	return setting.Name(typeNames, t)
+}
 
 // MarshalText implements [encoding.TextMarshaler].
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
@@ -50,9 +55,9 @@ func (t Type) Port() uint16 {
 	return 0
 }
 
-// Header returns the length of the header after IP and UDP.
+// Header returns the length of the header after IP and UDP, without that of TypeOwn.
 func (t Type) Header() int {
-	if t.Bare() {
+	if t.Bare() || t == TypeOwn {
 		return 0
 	}
 	return VXLANLen

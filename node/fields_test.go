@@ -121,6 +121,8 @@ var elsewhere = map[string]string{
 	"underlay.UDPConfig.Control":    "a func",
 	"underlay.UDPConfig.DefaultTTL": "every packet of a VTEP has a TTL: vtep.Header",
 
+	"vtep.Config.Own": "an interface, for Go",
+
 	"vtep.Header.Sockets": "the number of sockets with a peer's underlay.TxConfig",
 
 	"snoop.Config.Send": "the switch's",

@@ -37,6 +37,7 @@
 //   - IP-in-IP carries IP packets of one network, with tag 0, IPv4 or IPv6 over either (RFC 2003,
 //     RFC 4213, RFC 2473). It accepts packets of listed peers only. If a peer cannot be reached, it
 //     tells the senders: see [VTEP.Failed].
+//   - A program may have one of its own, in UDP: Config.Own.
 //
 // An IP packet goes to the one peer that a gateway (package l3) has chosen. Without a peer it is dropped,
 // as are kinds of packets that the encapsulation does not carry.

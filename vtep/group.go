@@ -56,6 +56,9 @@ func (v *VTEP) under(h *hop) Underlay { return v.families[h.family].link.Load().
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 
+// marksCopies reports whether headers say what is a copy of a flooded frame.
+func (v *VTEP) marksCopies() bool { return v.cfg.Type == encap.TypeGPE || v.cfg.Type == encap.TypeOwn }
+
 // toGroups stages one datagram for each multicast group of a list. It returns why none can be
 // sent.
 //
@@ -64,8 +67,8 @@ func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) frame.Reason {
 	p := &w.scratch[i]
 	x := &p.wrapped
-	if gpe := w.v.cfg.Type == encap.TypeGPE; gpe || l.noPeers() {
-		if gpe {
+	if marks := w.v.marksCopies(); marks || l.noPeers() {
+		if marks {
 			x = &p.group
 		}
 		if r := w.wrap(x, o.F, frame.VNI(o.Tag), false, nil); r != frame.NotDropped {

@@ -36,7 +36,7 @@ var (
 // which becomes true without a call. The error is
 // ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
-	if v.cfg.Type.Bare() || v.cfg.GBP || v.services.Load() != nil {
+	if v.cfg.Type.Bare() || v.cfg.Own != nil || v.cfg.GBP || v.services.Load() != nil {
 		return Path{}, ErrEncapsulation
 	}
 	h := v.hops.get(peer)

@@ -112,7 +112,7 @@ func (v *VTEP) measure(s *family) (int, error) {
 	if err := v.cfg.CheckMTU(mtu, local); err != nil {
 		return 0, err
 	}
-	return mtu - v.cfg.Type.Outer(!local.Unmap().Is4()), nil
+	return mtu - v.cfg.outer(!local.Unmap().Is4()), nil
 }
 
 func (v *VTEP) setMTU(s *family, mtu int) {
@@ -159,7 +159,7 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	if familyOf(to) == family6 {
 		mtu = max(mtu, minPath6)
 	}
-	inner := mtu - v.cfg.Type.Outer(familyOf(to) == family6)
+	inner := mtu - v.cfg.outer(familyOf(to) == family6)
 	if inner >= s.longest() {
 		return
 	}
@@ -199,6 +199,15 @@ func (v *VTEP) sends(b []byte) bool {
 			return false
 		}
 		vni = head.VNI()
+	case encap.TypeOwn:
+		if len(b) < v.cfg.Own.Header() {
+			return true
+		}
+		p, _, drop := v.cfg.Own.Parse(b)
+		if drop != frame.NotDropped {
+			return false
+		}
+		vni = p.VNI
 	default:
 		head, drop := encap.ParseVXLAN(b)
 		if drop != frame.NotDropped || uint64(head)&^v.used != 0 {

@@ -149,15 +149,15 @@ func (r *reader) forget(b *frame.Batch) {
 // addNSH puts an NSH between the header and a frame, if the handler says so. The packet may be limit bytes long without the tunnel
 // header.
 func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, limit int) frame.Reason {
-	p.service = w.services.Send(append(p.service[:0], p.header[:]...), f, vni)
-	n := len(p.service) - encap.VXLANLen
+	p.long = w.services.Send(append(p.long[:0], p.header[:]...), f, vni)
+	n := len(p.long) - encap.VXLANLen
 	if n == 0 {
 		return frame.NotDropped
 	}
 	if n < 0 {
 		return frame.BadHeader
 	}
-	h, drop := encap.ParseNSH(p.service[encap.VXLANLen:])
+	h, drop := encap.ParseNSH(p.long[encap.VXLANLen:])
 	switch {
 	case drop != frame.NotDropped || len(h) != n:
 		return frame.BadHeader
@@ -166,7 +166,7 @@ func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, limit int) fr
 	case f.SegLen()+n > limit:
 		return frame.TooBig
 	}
-	p.service[encap.GPENextAt], h[encap.NSHNextAt] = byte(encap.NextNSH), p.header[encap.GPENextAt]
-	p.whole[0] = p.service
+	p.long[encap.GPENextAt], h[encap.NSHNextAt] = byte(encap.NextNSH), p.header[encap.GPENextAt]
+	p.whole[0] = p.long
 	return frame.NotDropped
 }

@@ -15,6 +15,9 @@ func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	case encap.TypeIPIP, encap.TypeFOU:
 		drop := r.unwrapIP(f)
 		return f.Bytes(), drop
+	case encap.TypeOwn:
+		drop := r.unwrapOwn(f)
+		return f.Bytes(), drop
 	}
 	head, drop := encap.ParseVXLAN(f.Bytes())
 	if drop != frame.NotDropped {
@@ -60,7 +63,11 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 
 // refuse returns why, and sets the VNI of f, for which the drop counts, if it can be read.
 func (r *reader) refuse(f *frame.Frame, why frame.Reason) frame.Reason {
-	if r.v.cfg.Type.Bare() {
+	if own := r.v.cfg.Own; own != nil {
+		if p, _, drop := own.Parse(f.Bytes()); drop == frame.NotDropped && p.VNI.Valid() {
+			f.VNI = p.VNI
+		}
+	} else if r.v.cfg.Type.Bare() {
 		f.VNI = 0
 	} else if head, drop := encap.ParseVXLAN(f.Bytes()); drop == frame.NotDropped { // GPE has it there, too
 		f.VNI = head.VNI()
@@ -108,6 +115,26 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	return whole(f)
 }
 
+// unwrapOwn is unwrap for an encapsulation of the program's own, which is not trusted to check what it says.
+func (r *reader) unwrapOwn(f *frame.Frame) frame.Reason {
+	p, n, drop := r.v.cfg.Own.Parse(f.Bytes())
+	switch {
+	case drop != frame.NotDropped:
+		if p.VNI.Valid() && p.VNI != 0 {
+			f.VNI = p.VNI // for which the drop counts
+		}
+		return min(drop, frame.NumReasons-1)
+	case n < 0 || n > f.Len() || p.Kind > frame.IPv6 || !p.VNI.Valid():
+		return frame.BadHeader
+	}
+	if drop := r.enter(f, p.VNI); drop != frame.NotDropped {
+		return drop
+	}
+	f.Kind, f.Replicated = p.Kind, p.Copy
+	f.Pull(n)
+	return whole(f)
+}
+
 // unwrapIP is unwrap for IP without a tunnel header. The underlay has removed the outer headers, and set the kind by the
 // protocol number of IP-in-IP; else the version says it. There is only one network.
 func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
@@ -133,6 +160,9 @@ func (v *VTEP) superframe(p []byte) bool {
 		return false
 	case encap.TypeFOU:
 		return gso.Superframe(p, kindOf(p))
+	case encap.TypeOwn:
+		x, n, drop := v.cfg.Own.Parse(p)
+		return drop == frame.NotDropped && n >= 0 && n < len(p) && gso.Superframe(p[n:], x.Kind)
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(p)
 		if drop != frame.NotDropped {

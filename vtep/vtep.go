@@ -85,6 +85,10 @@ type Config struct {
 	// should be able to reach the VTEP.
 	GBP bool `json:"gbp,omitzero"`
 
+	// Own is an encapsulation of the program's own, instead of Type, in UDP. No offload carries its frames past the VTEP; the
+	// kernel cuts and joins its packets as it does others.
+	Own encap.Encapsulation `json:"-"`
+
 	// SymmetricHash gives both directions of an inner flow one hash, at all VTEPs that set it, so that they take one
 	// path of several where routers hash alike. Over packet sockets it is one source port and IPv6 flow label too; UDP sockets
 	// have one if their source ports are those of the whole range. The hash of IP packets then covers addresses, protocol and
@@ -169,6 +173,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	c.Type = c.typ()
 	c.Name = cmp.Or(c.Name, "vtep")
 	c.MaxPeers = cmp.Or(c.MaxPeers, DefaultMaxPeers)
 	if c.SymmetricHash {
@@ -211,16 +216,27 @@ func (v *VTEP) listen(u Underlay) {
 func (c *Config) Check() error {
 	w := setting.Of("vtep: Config")
 	w.Number("MaxPeers", c.MaxPeers, 1, 65_000, DefaultMaxPeers)
-	if !c.Type.Valid() {
+	t := c.typ()
+	switch {
+	case c.Own == nil:
+	case absent.Is(c.Own):
+		w.Wrong("Own", nil, "is %#v", c.Own)
+		return w.Err()
+	case c.Type != 0 && c.Type != t:
+		w.Wrong("Own", nil, "the tunnel has Type %v already", c.Type)
+	case c.Own.Header() < 0 || c.Own.Header() > encap.MaxOwn:
+		w.Want("Own", c.Own.Header(), "a header of 0 to %d bytes", encap.MaxOwn)
+	}
+	if c.Own == nil && !t.Valid() {
 		w.Want("Type", uint8(c.Type), "TypeVXLAN, TypeGPE, TypeIPIP or TypeFOU")
 		return w.Err()
 	}
-	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
-		w.Wrong("EthernetWithoutP", nil, "%v has no P bit", c.Type)
+	if c.EthernetWithoutP && t != encap.TypeGPE {
+		w.Wrong("EthernetWithoutP", nil, "%v has no P bit", t)
 	}
-	if c.GBP && c.Type != encap.TypeVXLAN {
-		w.Wrong("GBP", nil, "%v has no group policy", c.Type)
-	} else if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
+	if c.GBP && t != encap.TypeVXLAN {
+		w.Wrong("GBP", nil, "%v has no group policy", t)
+	} else if _, err := c.Reserved.Mask(t, c.GBP); err != nil {
 		w.Wrong("Reserved", nil, "%v", err)
 	}
 	checkDSCP(w, c.DSCP)
@@ -231,18 +247,35 @@ func (c *Config) Check() error {
 	if c.Peers > ListedPerVNI {
 		w.Want("Peers", uint8(c.Peers), "AnyPeer, ListedOnly or ListedPerVNI")
 	}
-	if c.Type == encap.TypeIPIP && c.Port != 0 {
+	if t == encap.TypeIPIP && c.Port != 0 {
 		w.Wrong("Port", c.Port, "IP-in-IP has no ports")
 	}
 	w.Add("Header", c.Header.check())
 	return w.Err()
 }
 
+// typ returns the encapsulation.
+func (c *Config) typ() encap.Type {
+	if c.Own != nil {
+		return encap.TypeOwn
+	}
+	return c.Type
+}
+
+// outer returns the length of all headers before the inner packet.
+func (c *Config) outer(ipv6 bool) int {
+	n := c.typ().Outer(ipv6)
+	if c.Own != nil {
+		n += c.Own.Header()
+	}
+	return n
+}
+
 // CheckMTU returns what is wrong with Config.MTU, or with the MTU of an underlay, at a local address. New returns
 // the same error.
 func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
 	w := setting.Of("vtep: Config")
-	if least := c.Type.Outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
+	if least := c.outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
 		w.Want("MTU", mtu, "at least %d over %v, to leave room for a frame", least, local)
 	}
 	return w.Err()

@@ -1,6 +1,8 @@
 package vtep
 
 import (
+	"slices"
+
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
@@ -41,6 +43,14 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *h
 				return r
 			}
 		}
+	case encap.TypeOwn:
+		own := w.v.cfg.Own
+		n := own.Header()
+		p.long = slices.Grow(p.long[:0], n)[:n]
+		if r := own.Put(p.long, encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum}); r != frame.NotDropped {
+			return min(r, frame.NumReasons-1)
+		}
+		p.whole[0] = p.long
 	}
 	p.seg = 0
 	if f.GSO == (frame.GSO{}) {

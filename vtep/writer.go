@@ -93,11 +93,11 @@ func (p *scratch) lose(of, copies int, why frame.Reason) {
 
 // wrapped is a frame with its tunnel header.
 type wrapped struct {
-	header  [encap.VXLANLen]byte
-	whole   [2][]byte // header, frame
-	parts   [][]byte  // whole, or the pieces of a superframe
-	seg     uint16    // 0, or the size of these segments
-	service []byte    // header with NSH
+	header [encap.VXLANLen]byte
+	whole  [2][]byte // header, frame
+	parts  [][]byte  // whole, or the pieces of a superframe
+	seg    uint16    // 0, or the size of these segments
+	long   []byte    // header that does not fit the other
 }
 
 // release forgets the borrowed frame.
@@ -149,7 +149,7 @@ func (w *writer) Write(out []frame.Out) error {
 			}
 		}
 		p.release()
-		if w.v.cfg.Type == encap.TypeGPE {
+		if w.v.marksCopies() {
 			p.group.release()
 		}
 	}

@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 
 	"internal/drops": {"frame"},
 
-	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/check", "internal/lab/fake", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/check": {}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/packets": {}, "internal/lab/worst": {},
+	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/check", "internal/lab/fake", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/check": {}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/geneve": {"encap", "frame"}, "internal/lab/packets": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame", "internal/lab/fake"},
