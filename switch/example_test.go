@@ -104,3 +104,45 @@ func must(err error) {
 		log.Fatal(err)
 	}
 }
+
+// ofVendor is a Matcher: it has the frames of hosts whose MACs begin with the same three bytes.
+type ofVendor [3]byte
+
+func (v ofVendor) Match(f *frame.Frame) bool { return [3]byte(f.Bytes()[6:]) == v }
+
+// Printers at a trunk's VLAN 10 are in a segment of their own, whatever else is in that VLAN. The VLANs 10 and 20 are bridged.
+func ExampleMatcher() {
+	sw, err := vswitch.New(nil)
+	must(err)
+	office, err := sw.VSI(1, nil)
+	must(err)
+	printers, err := sw.VSI(2, nil)
+	must(err)
+	trunk := port.NewPipe(&port.PipeConfig{Name: "trunk"})
+	for _, vlan := range []uint32{10, 20} {
+		_, err := office.Attach(trunk, vlan)
+		must(err)
+	}
+	_, err = printers.AttachWith(trunk, 10, &vswitch.AttachConfig{Match: ofVendor{0x02, 0x00, 0x5e}})
+	must(err)
+	go sw.Run(context.Background())
+	defer sw.Close()
+
+	for _, mac := range []frame.MAC{{2, 0, 0x5e, 0, 0, 1}, {2, 0, 0, 0, 0, 2}} {
+		hello := append(frame.Broadcast[:6:6], mac[:]...)
+		hello = append(hello, 0x81, 0, 0, 10, 0x88, 0xb5) // in VLAN 10
+		must(trunk.Send(append(hello, make([]byte, 46)...)))
+	}
+	b, err := trunk.Recv(context.Background()) // what others in the office hear
+	must(err)
+	fmt.Println("in VLAN", binary.BigEndian.Uint16(b[14:]), "from", frame.MAC(b[6:]))
+	for _, vsi := range sw.VSIs() {
+		for e := range vsi.FDB().All() {
+			fmt.Println("VNI", vsi.VNI(), e.MAC, "at", sw.Name(e.Dest))
+		}
+	}
+	// Output:
+	// in VLAN 20 from 02:00:00:00:00:02
+	// VNI 1 02:00:00:00:00:02 at trunk
+	// VNI 2 02:00:5e:00:00:01 at trunk
+}

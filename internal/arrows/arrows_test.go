@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"encap", "frame"},
 
-	"cmd/vxswitchd": {"api", "cmd/internal/file", "cmd/internal/pcapfilter", "cmd/internal/version", "evpn", "flannel", "flannel/daemon", "flannel/etcd", "flannel/routed", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "switch", "vtep"}, // a module of its own
+	"cmd/vxswitchd": {"api", "cmd/internal/file", "cmd/internal/pcapfilter", "cmd/internal/version", "evpn", "flannel", "flannel/daemon", "flannel/etcd", "flannel/routed", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "policy", "setting", "setting/conf", "snoop", "switch", "vtep"}, // a module of its own
 	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube", "offload", "switch"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {}, "cmd/internal/file": {"evpn", "flannel/daemon", "node", "setting/conf"}, "cmd/internal/settings": {"cmd/internal/file", "setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 	"release": {}, // likewise: a tool
 
