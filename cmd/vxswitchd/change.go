@@ -145,14 +145,23 @@ func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string
 }
 
 func (s *server) checkDev(vsi *vswitch.VSI, dev string) error {
+	var members []string // of the port
 	for _, a := range vsi.Attachments() {
+		name := vswitch.AttachmentName(a.PortName(), a.Tag())
 		switch _, tunnel := a.Port().(*vtep.VTEP); {
-		case s.n.Switch().Name(a.Dest(0)) != dev:
-		case tunnel:
+		case a.PortName() == dev && tunnel:
 			return wrong(http.StatusConflict, "dev %q: is a tunnel: use dst with the address of the peer", dev)
-		default:
+		case a.PortName() == dev:
+			members = append(members, name)
+		case name == dev && !tunnel:
 			return nil
 		}
+	}
+	switch {
+	case len(members) == 1:
+		return nil
+	case len(members) > 1:
+		return wrong(http.StatusConflict, "dev %q: must be one of its members in vni %d, by the tag: %s", dev, vsi.VNI(), strings.Join(members, ", "))
 	}
 	return wrong(http.StatusNotFound, "dev %q: no such port in vni %d", dev, vsi.VNI())
 }

@@ -50,7 +50,7 @@ func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if dev, ok := q["dev"]; ok && !slices.ContainsFunc(s.n.Switch().Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
+	if dev, ok := q["dev"]; ok && !s.hasDev(dev) {
 		return wrong(http.StatusNotFound, "dev %q: no such port or tunnel", dev)
 	}
 	return list(w, entries(s.n, vsis, q["dev"]))
@@ -66,14 +66,32 @@ func (s *server) only(q api.Query, list []*vswitch.VSI) ([]*vswitch.VSI, error) 
 	return slices.DeleteFunc(list, func(v *vswitch.VSI) bool { return v.VNI() != vni }), err
 }
 
-// entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port or tunnel.
+// hasDev reports whether there is a port or a tunnel with a name, or one of several members of a port, such as eth0.20.
+func (s *server) hasDev(dev string) bool {
+	sw := s.n.Switch()
+	if slices.ContainsFunc(sw.Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
+		return true
+	}
+	return slices.ContainsFunc(sw.VSIs(), func(v *vswitch.VSI) bool {
+		return slices.ContainsFunc(v.Attachments(), func(a *vswitch.Attachment) bool { return isDev(a, dev) })
+	})
+}
+
+// isDev reports whether a name is that of an attachment: of its port, or of the port and the tag.
+func isDev(a *vswitch.Attachment, dev string) bool {
+	_, tunnel := a.Port().(*vtep.VTEP)
+	return a.PortName() == dev || !tunnel && vswitch.AttachmentName(a.PortName(), a.Tag()) == dev
+}
+
+// entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port, of one of its members or of a tunnel.
 func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntry] {
 	return func(yield func(api.FDBEntry) bool) {
 		sw := n.Switch()
 		now := sw.Tick()
 		for _, v := range vsis {
-			vlans := map[uint16]uint32{}
+			vlans, is := map[uint16]uint32{}, map[uint16]bool{}
 			for _, a := range v.Attachments() {
+				is[a.Dest(0).Port()] = isDev(a, dev)
 				if _, tunnel := a.Port().(*vtep.VTEP); !tunnel {
 					vlans[a.Dest(0).Port()] = a.Tag()
 				}
@@ -92,7 +110,7 @@ func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntr
 				if e.Origin != fdb.OriginLearned {
 					x.Proto = proto(n, control.MAC{VNI: v.VNI(), MAC: e.MAC})
 				}
-				if (dev == "" || x.Dev == dev) && !yield(x) {
+				if (dev == "" || x.Dev == dev || is[e.Dest.Port()]) && !yield(x) {
 					return
 				}
 			}

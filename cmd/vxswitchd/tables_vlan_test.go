@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
@@ -36,5 +40,52 @@ func TestVLANsInTables(t *testing.T) {
 	}
 	if m := memberOf(7, frame.ServiceTag|5); m.VNI != 7 || m.Tag != 5 || !m.Service {
 		t.Errorf("%+v", m)
+	}
+}
+
+// Members of one port in one segment are told apart by their names; that of the port stands for one alone, or shows all.
+func TestMembersInTables(t *testing.T) {
+	n, err := node.New(&node.Options{Owners: []string{owner}})
+	must(t, err)
+	defer n.Close()
+	s := newServer(n, nil, nil)
+	defer s.close()
+	ask := func(method, path, body string) (int, string) {
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+		return w.Code, w.Body.String()
+	}
+	v, err := n.Segment(30, nil)
+	must(t, err)
+	p := port.NewPipe(&port.PipeConfig{Name: "p"})
+	for _, m := range []node.Member{{VLAN: 5}, {VLAN: 6}, {VLAN: 6, Service: true}, {}} {
+		must(t, v.Add(p, &m))
+	}
+	for i, dev := range []string{"p.5", "p.6", "p.s6", "p.0"} {
+		if status, text := ask("POST", "/v1/fdb", fmt.Sprintf(`{"op": "add", "vni": 30, "mac": "02:00:00:00:01:%02x", "dev": %q}`, i, dev)); status != 200 {
+			t.Errorf("%s: %d %s", dev, status, text)
+		}
+	}
+	for dev, want := range map[string]string{
+		"p": `dev "p": must be one of its members in vni 30, by the tag: p.5, p.6, p.s6, p.0`, "p.7": `dev "p.7": no such port in vni 30`,
+	} {
+		if status, text := ask("POST", "/v1/fdb", fmt.Sprintf(`{"op": "add", "vni": 30, "mac": "02:00:00:00:01:ff", "dev": %q}`, dev)); status == 200 || !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%s: %d %s, want %s", dev, status, text, want)
+		}
+	}
+	for query, want := range map[string]string{"dev=p": "5 6 6s 0", "dev=p.6": "6", "dev=p.s6": "6s", "dev=p.5": "5", "dev=p.0": "0"} {
+		var got []string
+		_, text := ask("GET", "/v1/fdb?vni=30&"+query, "")
+		var list []api.FDBEntry
+		must(t, json.Unmarshal([]byte(text), &list))
+		for _, e := range list {
+			got = append(got, fmt.Sprint(e.VLAN, map[bool]string{true: "s"}[e.Service]))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	if status, text := ask("GET", "/v1/fdb?dev=p.7", ""); status != 404 {
+		t.Errorf("%d %s", status, text)
 	}
 }
