@@ -11,14 +11,14 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = cmd evpn examples flannel flannel/kube hostnet metrics offload release
+MODULES = cmd evpn examples flannel flannel/kube hostnet metrics offload ovsdb release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
 
 # command:package
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arping:iputils-arping \
-	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
+	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch vtep-ctl:openvswitch-vtep \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
 	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr gobgpd:gobgpd systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \

@@ -1,0 +1,250 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+)
+
+// us is the switch of the tests.
+var us = &Switch{Name: "us", Ports: []string{"p1", "p2"}, Local: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+
+// base is a database with network 5000 on p1 and p2, and locators l1 (192.0.2.1, here), l2 and l3.
+const base = `
+Physical_Switch s {"name": "us", "ports": ["set", [["uuid", "p1"], ["uuid", "p2"]]]}
+Physical_Port p1 {"name": "p1", "vlan_bindings": ["map", [[0, ["uuid", "a"]]]]}
+Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]]}
+Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "source_node"}
+Physical_Locator l1 {"dst_ip": "192.0.2.1", "encapsulation_type": "vxlan_over_ipv4"}
+Physical_Locator l2 {"dst_ip": "192.0.2.2", "encapsulation_type": "vxlan_over_ipv4", "tunnel_key": ["set", []]}
+Physical_Locator l3 {"dst_ip": "192.0.2.3", "encapsulation_type": "vxlan_over_ipv4", "tunnel_key": 77}
+Physical_Locator bad {"dst_ip": "192.0.2.4", "encapsulation_type": "gre"}
+Physical_Locator_Set both {"locators": ["set", [["uuid", "l2"], ["uuid", "l4"], ["uuid", "l1"]]]}
+Physical_Locator l4 {"dst_ip": "192.0.2.4", "encapsulation_type": "vxlan_over_ipv4", "tunnel_key": 5000}
+Physical_Locator_Set other {"locators": ["uuid", "l3"]}
+`
+
+// fill sets the rows of a text: table, UUID, and columns. A row "null" is removed.
+func fill(t *testing.T, d *Database, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		if len(f) < 3 {
+			continue
+		}
+		var r Row
+		if err := json.Unmarshal([]byte(f[2]), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		d.Set(f[0], f[1], r)
+	}
+}
+
+func ucast(id, mac, ip, locator string) string {
+	return fmt.Sprintf(`Ucast_Macs_Remote %s {"MAC": %q, "ipaddr": %q, "logical_switch": ["uuid", "a"], "locator": ["uuid", %q]}`+"\n", id, mac, ip, locator)
+}
+
+func mcast(id, mac, set string) string {
+	return fmt.Sprintf(`Mcast_Macs_Remote %s {"MAC": %q, "logical_switch": ["uuid", "a"], "locator_set": ["uuid", %q]}`+"\n", id, mac, set)
+}
+
+const (
+	m1      = "02:00:00:00:00:01"
+	m2      = "02:00:00:00:00:02"
+	members = "5000 a p1/0 p2/7"
+)
+
+// show returns a result as lines: segments, rows, what is left.
+func show(res *Result) (out []string) {
+	for _, s := range res.Segments {
+		line := fmt.Sprintf("%d %s", s.VNI, s.Name)
+		for _, m := range s.Members {
+			line += fmt.Sprintf(" %s/%d", m.Port, m.VLAN)
+		}
+		out = append(out, line)
+	}
+	for _, r := range res.Rows {
+		switch r := r.(type) {
+		case control.Flood:
+			out = append(out, fmt.Sprintf("flood %v %v", r.VTEP.Addr(), map[bool]string{true: "quiet", false: "all"}[r.NoBroadcast && r.NoUnknown]))
+		case control.MAC:
+			line := fmt.Sprintf("mac %v at %v", r.MAC, r.VTEP.Addr())
+			if r.IP.IsValid() {
+				line += " ip " + r.IP.String()
+			}
+			if r.FarVNI != 0 {
+				line += fmt.Sprintf(" far %d", r.FarVNI)
+			}
+			out = append(out, line)
+		}
+	}
+	for _, l := range res.Left {
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// Each table means what the schema says, and what contradicts itself is named.
+func TestRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows string
+		want []string
+	}{
+		"Logical_Switch, Physical_Port": {"", []string{members}},
+		"Physical_Switch: none has our name": {
+			`Physical_Switch s {"name": "other", "ports": ["uuid", "p1"]}`, nil},
+		"Physical_Port: unbound":               {"Physical_Port p1 null\nPhysical_Port p2 null", nil},
+		"Logical_Switch: unbound":              {`Logical_Switch b {"name": "b", "tunnel_key": 5000}`, []string{members}},
+		"Logical_Switch: no tunnel_key":        {`Logical_Switch a {"name": "a", "tunnel_key": ["set", []]}`, []string{"Logical_Switch a: no-tunnel-key"}},
+		"Logical_Switch: tunnel_key too large": {`Logical_Switch a {"name": "a", "tunnel_key": 16777216}`, []string{"Logical_Switch a: bad-tunnel-key"}},
+		"Logical_Switch: none":                 {"Logical_Switch a null", []string{"Physical_Port p1: no-logical-switch", "Physical_Port p2: no-logical-switch"}},
+		"Logical_Switch: tunnel_key of another": {
+			`Logical_Switch b {"name": "b", "tunnel_key": 5000}` + "\n" + `Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "b"]]]]}`,
+			[]string{"5000 a p1/0", "Logical_Switch b: same-tunnel-key"}},
+		"Physical_Port: VLAN 4095": {`Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[4095, ["uuid", "a"]]]]}`,
+			[]string{"5000 a p1/0", "Physical_Port p2: bad-vlan"}},
+		"Physical_Port: not ours": {`Physical_Port p2 {"name": "p9", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]]}`,
+			[]string{"5000 a p1/0", "Physical_Port p2: unknown-port"}},
+		"Physical_Port: one name": {`Physical_Port p2 {"name": "p1", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]]}`,
+			[]string{"5000 a p1/0", "Physical_Port p2: same-port"}},
+		"Physical_Port: a network twice": {`Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[9, ["uuid", "a"]], [7, ["uuid", "a"]]]]}`,
+			[]string{members, "Physical_Port p2: same-binding"}},
+
+		"Ucast_Macs_Remote": {ucast("u", m1, "10.0.0.1", "l2"), []string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1"}},
+		"Ucast_Macs_Remote: two addresses": {ucast("u", m1, "10.0.0.1", "l2") + ucast("v", m1, "2001:db8::1", "l2"),
+			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1", "mac " + m1 + " at 192.0.2.2 ip 2001:db8::1"}},
+		"Ucast_Macs_Remote: two locators": {ucast("u", m1, "", "l4") + ucast("v", m1, "", "l2"),
+			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", "Ucast_Macs_Remote u: two-locators"}},
+		"Ucast_Macs_Remote: one address of two": {ucast("u", m2, "10.0.0.1", "l2") + ucast("v", m1, "10.0.0.1", "l2"),
+			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1", "mac " + m2 + " at 192.0.2.2", "Ucast_Macs_Remote u: same-ip"}},
+		"Ucast_Macs_Remote: a bad MAC":     {ucast("u", "x", "", "l2"), []string{members, "Ucast_Macs_Remote u: bad-mac"}},
+		"Ucast_Macs_Remote: a group's MAC": {ucast("u", "01:00:5e:00:00:01", "", "l2"), []string{members, "Ucast_Macs_Remote u: bad-mac"}},
+		"Ucast_Macs_Remote: a bad address": {ucast("u", m1, "x", "l2"), []string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", "Ucast_Macs_Remote u: bad-ip"}},
+		"Ucast_Macs_Remote: here":          {ucast("u", m1, "", "l1"), []string{members, "Ucast_Macs_Remote u: own-locator"}},
+		"Ucast_Macs_Remote: of another network": {
+			strings.Replace(ucast("u", m1, "", "l2"), `"a"`, `"b"`, 1), []string{members}},
+		"Physical_Locator: its tunnel_key": {ucast("u", m1, "", "l3"), []string{members, "flood 192.0.2.3 quiet", "mac " + m1 + " at 192.0.2.3 far 77"}},
+		"Physical_Locator: the same key":   {ucast("u", m1, "", "l4"), []string{members, "flood 192.0.2.4 quiet", "mac " + m1 + " at 192.0.2.4"}},
+		"Physical_Locator: gre":            {ucast("u", m1, "", "bad"), []string{members, "Ucast_Macs_Remote u: bad-locator"}},
+		"Physical_Locator: none":           {ucast("u", m1, "", "none"), []string{members, "Ucast_Macs_Remote u: bad-locator"}},
+
+		"Mcast_Macs_Remote, Physical_Locator_Set": {mcast("m", UnknownDst, "both"), []string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 all"}},
+		"Mcast_Macs_Remote: a host's VTEP besides": {mcast("m", UnknownDst, "both") + ucast("u", m1, "", "l3"),
+			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.3 quiet", "flood 192.0.2.4 all", "mac " + m1 + " at 192.0.2.3 far 77"}},
+		"Mcast_Macs_Remote: another key": {mcast("m", UnknownDst, "other"), []string{members, "Mcast_Macs_Remote m: locator-tunnel-key"}},
+		"Mcast_Macs_Remote: a group":     {mcast("m", "01:00:5e:00:00:01", "both"), []string{members, "Mcast_Macs_Remote m: multicast-group"}},
+		"replication_mode service_node": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "service_node"}` + "\n" + mcast("m", UnknownDst, "both"),
+			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet"}},
+		"replication_mode: none": {`Logical_Switch a {"name": "a", "tunnel_key": 5000}` + "\n" + mcast("m", UnknownDst, "both"),
+			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet"}},
+		"replication_mode: unknown": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "x"}` + "\n" + mcast("m", UnknownDst, "both"),
+			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet", "Logical_Switch a: bad-replication"}},
+	} {
+		var d Database
+		fill(t, &d, base+c.rows)
+		if got := show(d.Read(us)); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got  %q\n want %q", name, got, c.want)
+		}
+	}
+}
+
+// Of what is left out, the first rows are listed and all are counted.
+func TestLeftIsBounded(t *testing.T) {
+	var d Database
+	fill(t, &d, base)
+	for i := range 1000 {
+		fill(t, &d, ucast(fmt.Sprint("u", i), "x", "", "l2"))
+	}
+	if res := d.Read(us); len(res.Left) != mostLeft || res.Counts[BadMAC] != 1000 {
+		t.Errorf("%d rows listed, %v counted", len(res.Left), res.Counts)
+	}
+}
+
+// Values of any shape do no harm.
+func TestAnyShape(t *testing.T) {
+	values := []any{nil, "x", 1.5, -1.0, 5000.0, true, []any{}, []any{"set"}, []any{"set", 1.0}, []any{"set", []any{nil}}, []any{"map", "x"},
+		[]any{"map", []any{"x", []any{1.0}, []any{7.0, []any{"uuid", "a"}}}}, []any{"uuid"}, []any{"uuid", 1.0}, []any{"uuid", "a"}, map[string]any{}}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var d Database
+		fill(t, &d, base+ucast("u", m1, "10.0.0.1", "l2")+mcast("m", UnknownDst, "both"))
+		for range 4 {
+			tables := slices.Sorted(maps.Keys(d.tables))
+			name := tables[r.IntN(len(tables))]
+			ids := slices.Sorted(maps.Keys(d.tables[name]))
+			if len(ids) == 0 {
+				continue
+			}
+			row := maps.Clone(d.tables[name][ids[r.IntN(len(ids))]])
+			row[Columns[name][r.IntN(len(Columns[name]))]] = values[r.IntN(len(values))]
+			d.Set(name, ids[r.IntN(len(ids))], row)
+		}
+		d.Read(us)
+	}
+}
+
+// Whatever the order of changes, the result is that of the rows there are; no MAC has two places, and no address two MACs;
+// with a service node at most one VTEP gets copies.
+func TestModel(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var d Database
+		fill(t, &d, base)
+		rows := map[string]string{}
+		for range 60 {
+			id := fmt.Sprint(r.IntN(12))
+			switch r.IntN(5) {
+			case 0:
+				delete(rows, "u"+id)
+				d.Set(UcastRemote, "u"+id, nil)
+				continue
+			case 1:
+				rows["m"] = mcast("m", UnknownDst, []string{"both", "other"}[r.IntN(2)])
+			case 2:
+				rows["a"] = fmt.Sprintf(`Logical_Switch a {"name": "a", "tunnel_key": %d, "replication_mode": %q}`+"\n", 5000+r.IntN(2), []string{SourceNode, ServiceNode}[r.IntN(2)])
+			default:
+				rows["u"+id] = ucast("u"+id, fmt.Sprintf("02:00:00:00:00:%02x", r.IntN(4)), []string{"", "10.0.0.1", "10.0.0.2"}[r.IntN(3)], fmt.Sprint("l", 1+r.IntN(4)))
+			}
+			for _, text := range rows {
+				fill(t, &d, text)
+			}
+		}
+		var fresh Database
+		fill(t, &fresh, base)
+		for _, text := range rows { // in any order
+			fill(t, &fresh, text)
+		}
+		got := d.Read(us)
+		if want := fresh.Read(us); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: after changes\n%q, anew\n%q", seed, show(got), show(want))
+		}
+		at, macs, copies := map[any]any{}, map[netip.Addr]any{}, 0
+		for _, row := range got.Rows {
+			switch row := row.(type) {
+			case control.MAC:
+				if was, ok := at[row.MAC]; ok && was != row.VTEP {
+					t.Fatalf("seed %d: %v is at %v and %v", seed, row.MAC, was, row.VTEP)
+				}
+				if was, ok := macs[row.IP]; ok && was != row.MAC && row.IP.IsValid() {
+					t.Fatalf("seed %d: %v has %v and %v", seed, row.IP, was, row.MAC)
+				}
+				at[row.MAC], macs[row.IP] = row.VTEP, row.MAC
+			case control.Flood:
+				if !row.NoBroadcast {
+					copies++
+				}
+			}
+		}
+		if d.Row(LogicalSwitch, "a").text("replication_mode") == ServiceNode && copies > 1 {
+			t.Fatalf("seed %d: %d copies with a service node", seed, copies)
+		}
+	}
+}
