@@ -1,0 +1,138 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/ovsdb/internal/ovslab"
+)
+
+const db = "hardware_vtep"
+
+func dial(t *testing.T, s *ovslab.Server) *Client {
+	t.Helper()
+	conn, err := net.Dial("unix", s.Sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return c
+}
+
+// With ovsdb-server: what is there comes first, then what transactions change, each at once; a refused one says why.
+func TestServer(t *testing.T) {
+	s := ovslab.New(t)
+	s.Ctl("add-ls", "first")
+	c := dial(t, s)
+	got := make(chan Tables, 10)
+	if err := c.Monitor(t.Context(), db, map[string][]string{"Logical_Switch": {"name"}}, func(x Tables) { got <- x }); err != nil {
+		t.Fatal(err)
+	}
+	names := func() (out []string) {
+		select {
+		case x := <-got:
+			for _, r := range x["Logical_Switch"] {
+				if r == nil {
+					out = append(out, "deleted")
+					continue
+				}
+				out = append(out, r["name"].(string))
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("no update")
+		}
+		return out
+	}
+	if n := names(); len(n) != 1 || n[0] != "first" {
+		t.Fatalf("to begin with: %v", n)
+	}
+	ids, err := c.Transact(t.Context(), db, Op{"op": "insert", "table": "Logical_Switch", "row": map[string]any{"name": "second"}},
+		Op{"op": "insert", "table": "Logical_Switch", "row": map[string]any{"name": "third"}})
+	if err != nil || len(ids[0]) != 36 || len(ids[1]) != 36 {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	if n := names(); len(n) != 2 {
+		t.Errorf("a transaction with two rows came as %v", n)
+	}
+	s.Ctl("del-ls", "first")
+	if n := names(); len(n) != 1 || n[0] != "deleted" {
+		t.Errorf("after a deletion: %v", n)
+	}
+	for name, x := range map[string]struct {
+		ops  []Op
+		want string
+	}{
+		"an index":   {[]Op{{"op": "insert", "table": "Logical_Switch", "row": map[string]any{"name": "second"}}}, "the transaction is refused: constraint violation"},
+		"an unknown": {[]Op{{"op": "insert", "table": "None", "row": map[string]any{}}, {"op": "comment", "comment": "x"}}, "insert of None is refused"},
+	} {
+		if _, err := c.Transact(t.Context(), db, x.ops...); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := c.Transact(t.Context(), "none"); err == nil || !strings.Contains(err.Error(), "the server says") {
+		t.Errorf("no such database: %v", err)
+	}
+	s.Stop()
+	if _, err := c.Transact(t.Context(), db); err == nil {
+		t.Error("a call without a server succeeded")
+	}
+}
+
+// A server that answers probes may be silent for as long as it likes; another one is given up after three. Its probes are answered.
+func TestProbes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := New(ours)
+		done := make(chan error, 1)
+		go func() { done <- c.Run(t.Context()) }()
+		in := bufio.NewReader(theirs)
+		for range 10 {
+			line, err := in.ReadString('\n')
+			if err != nil || !strings.Contains(line, `"method":"echo"`) {
+				t.Fatalf("%q, %v", line, err)
+			}
+			io.WriteString(theirs, `{"id":"echo","result":[],"error":null}`)
+		}
+		io.WriteString(theirs, `{"id":"theirs","method":"echo","params":["x"]}`)
+		line, _ := in.ReadString('\n')
+		var m message
+		if json.Unmarshal([]byte(line), &m); string(m.ID) != `"theirs"` || string(m.Result) != `["x"]` {
+			t.Errorf("an echo is answered by %s", line)
+		}
+		go io.Copy(io.Discard, in)
+		if err := <-done; !errors.Is(err, ErrSilent) {
+			t.Errorf("a silent server: %v", err)
+		}
+	})
+}
+
+// What a server sends does no harm.
+func TestMalformed(t *testing.T) {
+	for _, text := range []string{`x`, `[]`, `{"method":"update","params":7}`, `{"method":"update","params":[null,{"T":7}]}`, `{"method":"update","params":[1]}`} {
+		ours, theirs := net.Pipe()
+		c := New(ours)
+		go func() {
+			io.WriteString(theirs, text+"\n")
+			io.Copy(io.Discard, theirs)
+		}()
+		if err := c.Run(t.Context()); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+		theirs.Close()
+	}
+}
