@@ -48,7 +48,7 @@ func (s *Server) run(name string, args ...string) string {
 	s.t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
-		s.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+		s.t.Fatalf("%s %.300s: %v: %.1000s", name, strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
 }

@@ -1,5 +1,5 @@
 // Package rpc is a client of the OVSDB management protocol (RFC 7047): JSON-RPC 1.0 over a connection, with the methods
-// transact, monitor and echo.
+// transact, monitor, lock and echo.
 //
 //	Run reads:  reply --> who waits      update --> what Monitor was given      echo --> is answered
 //
@@ -48,6 +48,7 @@ type Client struct {
 	last    int // id of a request
 	waiting map[int]func(result json.RawMessage, err error)
 	update  func(Tables)
+	lock    func(ours bool)
 	ended   error
 }
 
@@ -153,6 +154,13 @@ func (c *Client) take(m *message) error {
 			return fmt.Errorf("an update with params %.100s", m.Params)
 		}
 		return c.changed(p[1])
+	case "locked", "stolen":
+		c.mu.Lock()
+		f := c.lock
+		c.mu.Unlock()
+		if f != nil {
+			f(m.Method == "locked")
+		}
 	}
 	return nil // not a method that was asked for
 }
@@ -233,6 +241,24 @@ func (c *Client) Monitor(ctx context.Context, db string, columns map[string][]st
 		ask[table] = map[string]any{"columns": list}
 	}
 	return c.call(ctx, "monitor", c.changed, db, nil, ask)
+}
+
+// Lock asks for a lock of the server (RFC 7047, section 4.1.8), which it gives to one client at a time, and takes back when the
+// connection ends. told is called by Run with whether it is ours, at once and when that changes. It must not call the Client.
+func (c *Client) Lock(ctx context.Context, id string, told func(ours bool)) error {
+	c.mu.Lock()
+	c.lock = told
+	c.mu.Unlock()
+	return c.call(ctx, "lock", func(result json.RawMessage) error {
+		var r struct {
+			Locked bool `json:"locked"`
+		}
+		err := json.Unmarshal(result, &r)
+		if err == nil {
+			told(r.Locked)
+		}
+		return err
+	}, id)
 }
 
 // Transact carries out operations, all or none. It returns the UUIDs of the rows that were inserted, by number of the operation.

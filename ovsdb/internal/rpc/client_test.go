@@ -136,3 +136,26 @@ func TestMalformed(t *testing.T) {
 		theirs.Close()
 	}
 }
+
+// A lock has one owner: another client waits, and gets it when the first has gone.
+func TestLock(t *testing.T) {
+	s := ovslab.New(t)
+	told := [2]chan bool{make(chan bool, 4), make(chan bool, 4)}
+	var all [2]*Client
+	for i := range all {
+		all[i] = dial(t, s)
+		if err := all[i].Lock(t.Context(), "x", func(ours bool) { told[i] <- ours }); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-told[i]; got != (i == 0) {
+			t.Fatalf("client %d: told %v", i, got)
+		}
+	}
+	if _, err := all[1].Transact(t.Context(), db, Op{"op": "assert", "lock": "x"}); err == nil || !strings.Contains(err.Error(), "not owner") {
+		t.Errorf("an assertion of another's lock: %v", err)
+	}
+	all[0].conn.Close()
+	if !<-told[1] {
+		t.Error("the lock did not pass on")
+	}
+}

@@ -6,8 +6,9 @@
 // Read derives everything anew each time, so the result depends on the rows there are, and never on the order in which they came.
 package table
 
-// The tables of the schema that Read looks at.
+// The tables of the schema that are handled: Read reads those without Local, and Write writes those with it and what the switch is.
 const (
+	Global         = "Global"
 	PhysicalSwitch = "Physical_Switch"
 	PhysicalPort   = "Physical_Port"
 	LogicalSwitch  = "Logical_Switch"
@@ -15,17 +16,22 @@ const (
 	LocatorSet     = "Physical_Locator_Set"
 	UcastRemote    = "Ucast_Macs_Remote"
 	McastRemote    = "Mcast_Macs_Remote"
+	UcastLocal     = "Ucast_Macs_Local"
+	McastLocal     = "Mcast_Macs_Local"
 )
 
 // Columns are the tables and columns to monitor.
 var Columns = map[string][]string{
+	Global:         {"switches"},
 	PhysicalSwitch: {"name", "ports", "tunnel_ips"},
-	PhysicalPort:   {"name", "vlan_bindings"},
+	PhysicalPort:   {"name", "vlan_bindings", "port_fault_status"},
 	LogicalSwitch:  {"name", "tunnel_key", "replication_mode"},
 	Locator:        {"dst_ip", "encapsulation_type", "tunnel_key"},
 	LocatorSet:     {"locators"},
 	UcastRemote:    {"MAC", "ipaddr", "logical_switch", "locator"},
 	McastRemote:    {"MAC", "logical_switch", "locator_set"},
+	UcastLocal:     {"MAC", "ipaddr", "logical_switch", "locator"},
+	McastLocal:     {"MAC", "logical_switch", "locator_set"},
 }
 
 // A Row is a row of the database: values by column, as package json decodes the notation of RFC 7047, section 5.1.

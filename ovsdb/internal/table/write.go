@@ -1,0 +1,203 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Faults of Physical_Port.port_fault_status.
+const (
+	InvalidVLANMap = "invalid_vlan_map"  // a binding has no effect
+	Unspecified    = "unspecified_fault" // the port is down
+)
+
+// An Op is an operation of a transaction (RFC 7047, section 5.2).
+type Op = map[string]any
+
+// A Host is a MAC that the switch has learned on a port, with an address, perhaps none.
+type Host struct {
+	Segment string // UUID of the Logical_Switch
+	MAC     string
+	IP      netip.Addr
+}
+
+// Write returns the operations after which the database says what the switch is and has: its Physical_Switch with its ports and their
+// faults, a row of Ucast_Macs_Local for each host, and in each of its segments unknown-dst in Mcast_Macs_Local. Rows with another
+// switch's locator are left alone. Without hosts and segments, it takes all rows of the switch away but the
+// Physical_Switch and its ports, whose bindings are the controller's.
+func (d *Database) Write(sw *Switch, faults map[string][]string, segments []Segment, hosts map[Host]bool) (ops []Op) {
+	w := &writer{Database: d, sw: sw}
+	w.physical(faults)
+	w.ucast(hosts)
+	w.mcast(segments)
+	return w.ops
+}
+
+// A writer collects operations.
+type writer struct {
+	*Database
+	sw      *Switch
+	ops     []Op
+	locator any // ours: a reference to a row, or to one that ops insert
+}
+
+func ref(id string) []any    { return []any{"uuid", id} }
+func named(id string) []any  { return []any{"named-uuid", id} }
+func byID(id string) []any   { return []any{[]any{"_uuid", "==", ref(id)}} }
+func set[T any](l []T) []any { return []any{"set", l} }
+
+func (w *writer) insert(table string, row Op) { w.op(Op{"op": "insert", "table": table, "row": row}) }
+func (w *writer) op(op Op)                    { w.ops = append(w.ops, op) }
+func (w *writer) delete(table, id string) {
+	w.op(Op{"op": "delete", "table": table, "where": byID(id)})
+}
+
+// texts returns the strings of a column, sorted.
+func (r Row) texts(column string) (out []string) {
+	for _, a := range atoms(r[column]) {
+		if s, ok := a.(string); ok {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *writer) physical(faults map[string][]string) {
+	ips := []string{}
+	for _, a := range w.sw.Local {
+		ips = append(ips, a.String())
+	}
+	slices.Sort(ips)
+	id := w.Find(PhysicalSwitch, "name", w.sw.Name)
+	has := w.Row(PhysicalSwitch, id)
+	ports := map[string]string{}
+	refs := has.Refs("ports")
+	slices.Sort(refs)
+	for _, p := range slices.Backward(refs) { // the first counts, as for Read
+		ports[w.Row(PhysicalPort, p).text("name")] = p
+	}
+	added := [][]any{}
+	for i, name := range w.sw.Ports {
+		wrong := append([]string{}, faults[name]...)
+		slices.Sort(wrong)
+		p, ok := ports[name]
+		switch {
+		case !ok:
+			n := fmt.Sprint("port", i)
+			w.op(Op{"op": "insert", "table": PhysicalPort, "uuid-name": n, "row": Op{"name": name, "port_fault_status": set(wrong)}})
+			added = append(added, named(n))
+		case !slices.Equal(w.Row(PhysicalPort, p).texts("port_fault_status"), wrong):
+			w.op(Op{"op": "update", "table": PhysicalPort, "where": byID(p), "row": Op{"port_fault_status": set(wrong)}})
+		}
+	}
+	if has == nil {
+		w.op(Op{"op": "insert", "table": PhysicalSwitch, "uuid-name": "switch", "row": Op{"name": w.sw.Name, "tunnel_ips": set(ips), "ports": set(added)}})
+		w.global()
+		return
+	}
+	if len(added) > 0 {
+		w.op(Op{"op": "mutate", "table": PhysicalSwitch, "where": byID(id), "mutations": []any{[]any{"ports", "insert", set(added)}}})
+	}
+	if !slices.Equal(has.texts("tunnel_ips"), ips) {
+		w.op(Op{"op": "update", "table": PhysicalSwitch, "where": byID(id), "row": Op{"tunnel_ips": set(ips)}})
+	}
+}
+
+// global adds a new Physical_Switch to the row of Global, for what that does not refer to goes.
+func (w *writer) global() {
+	us := set([][]any{named("switch")})
+	for _, id := range slices.Sorted(maps.Keys(w.tables[Global])) {
+		w.op(Op{"op": "mutate", "table": Global, "where": byID(id), "mutations": []any{[]any{"switches", "insert", us}}})
+		return
+	}
+	w.insert(Global, Op{"switches": us})
+}
+
+// ours reports whether a Physical_Locator is an address of the switch.
+func (w *writer) ours(id string) bool {
+	r := w.Row(Locator, id)
+	a, err := netip.ParseAddr(r.text("dst_ip"))
+	return err == nil && slices.Contains(w.sw.Local, a.Unmap())
+}
+
+// here returns our Physical_Locator. A new one is inserted with what refers to it, for rows of the table that nothing refers to go.
+func (w *writer) here() any {
+	if w.locator != nil {
+		return w.locator
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.tables[Locator])) {
+		if r := w.Row(Locator, id); w.ours(id) && r.text("dst_ip") == w.sw.Local[0].String() && r.text("encapsulation_type") == vxlanOverIPv4 && len(atoms(r["tunnel_key"])) == 0 {
+			w.locator = ref(id)
+			return w.locator
+		}
+	}
+	w.op(Op{"op": "insert", "table": Locator, "uuid-name": "here", "row": Op{"dst_ip": w.sw.Local[0].String(), "encapsulation_type": vxlanOverIPv4}})
+	w.locator = named("here")
+	return w.locator
+}
+
+func (w *writer) ucast(hosts map[Host]bool) {
+	have := map[Host]bool{}
+	for _, id := range slices.Sorted(maps.Keys(w.tables[UcastLocal])) {
+		r := w.Row(UcastLocal, id)
+		if !w.ours(r.ref("locator")) {
+			continue
+		}
+		h := Host{Segment: r.ref("logical_switch"), MAC: r.text("MAC")}
+		h.IP, _ = netip.ParseAddr(r.text("ipaddr"))
+		if !hosts[h] || have[h] {
+			w.delete(UcastLocal, id)
+			continue
+		}
+		have[h] = true
+	}
+	for h := range hosts {
+		if have[h] {
+			continue
+		}
+		ip := ""
+		if h.IP.IsValid() {
+			ip = h.IP.String()
+		}
+		w.insert(UcastLocal, Op{"MAC": h.MAC, "ipaddr": ip, "logical_switch": ref(h.Segment), "locator": w.here()})
+	}
+}
+
+func (w *writer) mcast(segments []Segment) {
+	have := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(w.tables[McastLocal])) {
+		r := w.Row(McastLocal, id)
+		set := w.Row(LocatorSet, r.ref("locator_set")).Refs("locators")
+		if !slices.ContainsFunc(set, w.ours) {
+			continue
+		}
+		network := r.ref("logical_switch")
+		in := slices.ContainsFunc(segments, func(s Segment) bool { return s.ID == network })
+		if !in || have[network] || r.text("MAC") != UnknownDst || len(set) != 1 {
+			w.delete(McastLocal, id)
+			continue
+		}
+		have[network] = true
+	}
+	for i, s := range segments {
+		if have[s.ID] {
+			continue
+		}
+		n := fmt.Sprint("set", i)
+		w.op(Op{"op": "insert", "table": LocatorSet, "uuid-name": n, "row": Op{"locators": w.here()}})
+		w.insert(McastLocal, Op{"MAC": UnknownDst, "ipaddr": "", "logical_switch": ref(s.ID), "locator_set": named(n)})
+	}
+}
+
+// Bindings returns how many networks are bound to a port of a switch.
+func (d *Database) Bindings(sw *Switch, port string) (n int) {
+	for _, id := range d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports") {
+		if p := d.Row(PhysicalPort, id); p.text("name") == port {
+			p.pairs("vlan_bindings", func(k, v any) { n++ })
+		}
+	}
+	return n
+}

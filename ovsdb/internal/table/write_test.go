@@ -1,0 +1,98 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// carry carries out operations as a server does, with the names of new rows as their UUIDs.
+func carry(t *testing.T, d *Database, ops []Op) {
+	t.Helper()
+	text, err := json.Marshal(ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Op, Table, Name string
+		UUID            string `json:"uuid-name"`
+		Row             Row
+		Where           [][]any
+		Mutations       [][]any
+	}
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "named-uuid", "uuid")), &list); err != nil {
+		t.Fatal(err)
+	}
+	for i, op := range list {
+		id := op.UUID
+		if len(op.Where) > 0 {
+			id = uuid(op.Where[0][2])
+		}
+		switch op.Op {
+		case "insert":
+			if id == "" {
+				id = fmt.Sprint("new", i, len(d.tables[op.Table]))
+			}
+			d.Set(op.Table, id, op.Row)
+		case "update":
+			for k, v := range op.Row {
+				d.Row(op.Table, id)[k] = v
+			}
+		case "mutate":
+			r := d.Row(op.Table, id)
+			both := append(atoms(r[op.Mutations[0][0].(string)]), atoms(op.Mutations[0][2])...)
+			r[op.Mutations[0][0].(string)] = []any{"set", both}
+		case "delete":
+			d.Set(op.Table, id, nil)
+		}
+	}
+}
+
+// What Write writes is what is to be: a second Write has nothing to do. Rows of other switches stay.
+func TestWrite(t *testing.T) {
+	var d Database
+	fill(t, &d, `
+Global g {"switches": ["uuid", "x"]}
+Physical_Switch x {"name": "other", "ports": ["set", []]}
+Logical_Switch a {"name": "a", "tunnel_key": 5000}
+Physical_Locator l {"dst_ip": "192.0.2.9", "encapsulation_type": "vxlan_over_ipv4"}
+Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": ["uuid", "a"], "locator": ["uuid", "l"]}
+`)
+	ip := netip.MustParseAddr("10.0.0.1")
+	segments := []Segment{{VNI: 5000, Name: "a", ID: "a"}}
+	for step, x := range []struct {
+		faults   map[string][]string
+		segments []Segment
+		hosts    map[Host]bool
+		ucast    int
+		mcast    int
+	}{
+		{nil, nil, nil, 1, 0},
+		{map[string][]string{"p1": {Unspecified}}, segments, map[Host]bool{{"a", m1, ip}: true, {"a", m2, netip.Addr{}}: true}, 3, 1},
+		{nil, segments, map[Host]bool{{"a", m1, netip.Addr{}}: true}, 2, 1},
+		{nil, nil, nil, 1, 0},
+	} {
+		ops := d.Write(us, x.faults, x.segments, x.hosts)
+		if len(ops) == 0 {
+			t.Errorf("step %d: nothing to do", step)
+		}
+		carry(t, &d, ops)
+		if again := d.Write(us, x.faults, x.segments, x.hosts); len(again) > 0 {
+			t.Errorf("step %d: again %v", step, again)
+		}
+		if u, m := len(d.tables[UcastLocal]), len(d.tables[McastLocal]); u != x.ucast || m != x.mcast {
+			t.Errorf("step %d: %d unicast MACs, %d multicast ones", step, u, m)
+		}
+		if d.Row(UcastLocal, "u") == nil {
+			t.Errorf("step %d: another switch's row has gone", step)
+		}
+		if got := d.Row(PhysicalPort, "port0").texts("port_fault_status"); len(got) != len(x.faults["p1"]) {
+			t.Errorf("step %d: faults %v", step, got)
+		}
+	}
+	if n := len(d.Row("Global", "g").Refs("switches")); n != 2 {
+		t.Errorf("Global has %d switches", n)
+	}
+}
