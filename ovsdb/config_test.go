@@ -1,0 +1,92 @@
+package ovsdb
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
+
+func good() *Config {
+	return &Config{Target: "unix:/run/db.sock", Name: "us", Tunnel: "vx", Ports: []string{"p1"}, TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+}
+
+// Errors name the setting, its value, and what is allowed.
+func TestCheck(t *testing.T) {
+	check.OK(t, good().Check())
+	for want, edit := range map[string]func(c *Config){
+		`ovsdb: target: "": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT`:        func(c *Config) { c.Target = "" },
+		`ovsdb: target: "tcp:x": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT`:   func(c *Config) { c.Target = "tcp:x" },
+		`ovsdb: name: "": the name of the Physical_Switch is required`:            func(c *Config) { c.Name = "" },
+		`ovsdb: tunnel: "": the name of a tunnel is required`:                     func(c *Config) { c.Tunnel = "" },
+		`ovsdb: tunnelIPs: none: the addresses of the tunnel are required`:        func(c *Config) { c.TunnelIPs = nil },
+		`ovsdb: tunnelIPs: "224.0.0.1": must be addresses of this host`:           func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
+		`ovsdb: ports: "p1": must be names of ports, each once`:                   func(c *Config) { c.Ports = []string{"p1", "p1"} },
+		`ovsdb: caFile: "": must be set with an ssl target, and with no other`:    func(c *Config) { c.Target = "ssl:127.0.0.1:6640" },
+		`ovsdb: keyFile: "/k": must be set with an ssl target, and with no other`: func(c *Config) { c.Key = "/k" },
+	} {
+		c := good()
+		edit(c)
+		if err := c.Check(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// certificate writes a certificate that signs itself, and its key.
+func certificate(t *testing.T, dir, name string) (cert, key string) {
+	t.Helper()
+	k := check.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	x := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der := check.Must(x509.CreateCertificate(rand.Reader, x, x, k.Public(), k))(t)
+	raw := check.Must(x509.MarshalPKCS8PrivateKey(k))(t)
+	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
+	check.OK(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	check.OK(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	return cert, key
+}
+
+// With ssl, a server is one that caFile has signed, and gets our certificate.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	theirs, theirKey := certificate(t, dir, "theirs")
+	ours, ourKey := certificate(t, dir, "ours")
+	pair := check.Must(tls.LoadX509KeyPair(theirs, theirKey))(t)
+	l := check.Must(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert}))(t)
+	defer l.Close()
+	got := make(chan int, 2)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.(*tls.Conn).Handshake()
+			got <- len(conn.(*tls.Conn).ConnectionState().PeerCertificates)
+			conn.Close()
+		}
+	}()
+	c := good()
+	c.Target, c.CA, c.Cert, c.Key = "ssl:"+l.Addr().String(), theirs, ours, ourKey
+	check.OK(t, c.Check())
+	conn := check.Must(c.dial(t.Context()))(t)
+	conn.Close()
+	if n := <-got; n != 1 {
+		t.Errorf("the server got %d certificates", n)
+	}
+	c.CA = ours
+	if _, err := c.dial(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server of another authority: %v", err)
+	}
+}

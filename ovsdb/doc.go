@@ -1,0 +1,25 @@
+// Package ovsdb has a controller program the switch by a database with the schema hardware_vtep (OVSDB, RFC 7047; the schema of
+// Open vSwitch, version 1.7), as hardware switches do it: an ovsdb-server runs somewhere, and controller and switch are its clients.
+//
+//	controller                 ovsdb-server                        Switch
+//	Logical_Switch, bindings ------>                   ----> segments and members  (node.Provide)
+//	Ucast_, Mcast_Macs_Remote ----->                   ----> MAC and Flood rows    (one Program for a transaction)
+//	                                <----  Physical_Switch and its ports, Ucast_ and Mcast_Macs_Local
+//
+// The tables and what becomes of them:
+//
+//	Global                 written: switches, if ours is missing
+//	Physical_Switch        written: name, tunnel_ips, ports
+//	Physical_Port          written: name, port_fault_status; read: vlan_bindings
+//	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
+//	Ucast_Macs_Remote      read: MAC, ipaddr, locator
+//	Mcast_Macs_Remote      read: unknown-dst only
+//	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; ours is written
+//	Physical_Locator_Set   read; ours is written
+//	Ucast_Macs_Local       written in batches of 20 ms, with addresses that the segment has snooped
+//	Mcast_Macs_Local       written: unknown-dst
+//	all others             not handled: Manager, Tunnel, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry,
+//	                       Logical_Binding_Stats
+//
+// While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
+package ovsdb

@@ -1,0 +1,105 @@
+package ovsdb
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb/internal/ovslab"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A lab is a node of ours (192.0.2.1) with ports p1 and p2 and a guest behind p1, and a VTEP of the kernel (192.0.2.2), on one
+// wire. Both are told by vtep-ctl what to do, the kernel by hand.
+type lab struct {
+	*netns.Net
+	t          *testing.T
+	db         *ovslab.Server
+	us, theirs *netns.Host
+	guest      *netns.Host // 10.0.0.1
+	node       *node.Node
+	sw         *Switch
+	stop       func() // ends sw
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{Net: netns.New(t), t: t, db: ovslab.New(t)}
+	l.us, l.theirs = l.Host("us"), l.Host("theirs")
+	l.Link(l.us, "192.0.2.1/24", l.theirs, "192.0.2.2/24")
+	l.us.Ready()
+	l.node = check.Must(node.New(&node.Options{Owners: []string{DefaultOwner}}))(t)
+	l.us.Do(func() {
+		check.OK(t, l.node.Apply(&node.Config{Ports: []node.Port{{Name: "p1"}, {Name: "p2"}},
+			Tunnels: []node.Tunnel{{Config: vtep.Config{Name: "vx", Peers: vtep.ListedPerVNI}, Local: netip.MustParseAddr("192.0.2.1")}}}))
+	})
+	l.guest = l.Host("guest")
+	l.us.IP("link", "set", "p1", "netns", l.guest.NS)
+	l.guest.Up("p1")
+	l.guest.Addr("p1", "10.0.0.1/24")
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { check.OK(t, l.node.Run(ctx)) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		l.node.Close()
+	})
+	l.sw, l.stop = l.begin("us")
+	l.until("connected", func() bool { return l.sw.Status().State == Connected && strings.Contains(l.db.Ctl("list-ps"), "us") })
+	return l
+}
+
+// begin runs a Switch.
+func (l *lab) begin(name string) (*Switch, func()) {
+	l.t.Helper()
+	s := check.Must(New(l.node, &Config{Target: l.db.Target(), Name: name, Ports: []string{"p1", "p2"}, Tunnel: "vx", TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}))(l.t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { check.OK(l.t, s.Run(ctx)) })
+	stop := func() {
+		cancel()
+		running.Wait()
+	}
+	l.t.Cleanup(stop)
+	return s, stop
+}
+
+// until waits for what becomes true.
+func (l *lab) until(what string, ok func() bool) {
+	l.t.Helper()
+	for range 100 {
+		if ok() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	l.t.Fatalf("not so: %s; status %+v", what, l.sw.Status())
+}
+
+// bind makes Logical_Switch ls0 with VNI 5000, binds p1, and floods to the kernel, which has 10.0.0.2 in it.
+func (l *lab) bind() {
+	l.t.Helper()
+	l.db.Ctl("add-ls", "ls0", "--", "set", "Logical_Switch", "ls0", "tunnel_key=5000", "--", "bind-ls", "us", "p1", "0", "ls0",
+		"--", "add-mcast-remote", "ls0", "unknown-dst", "192.0.2.2")
+	l.theirs.VXLAN("vx", netns.VXLAN{ID: 5000, Local: "192.0.2.2", Flood: []string{"192.0.2.1"}, Addr: "10.0.0.2/24"})
+	l.until("a segment", func() bool { return l.sw.Status().Segments == 1 })
+}
+
+func (l *lab) segments() int { return len(l.node.Segments()) }
+
+// rows returns the node's rows of the controller, in one string.
+func (l *lab) rows() string {
+	var all []string
+	for r := range l.node.Plane().Rows(DefaultOwner) {
+		all = append(all, fmt.Sprint(r))
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,151 @@
+package ovsdb
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
+)
+
+// Tables Physical_Switch, Physical_Port, Logical_Switch, Mcast_Macs_Remote, Physical_Locator(_Set), Ucast_Macs_Local and
+// Mcast_Macs_Local with a VTEP of the kernel: a controller binds a port, hosts reach each other both ways, ours is in the
+// database with its address, and all goes when the binding goes.
+func TestController(t *testing.T) {
+	l := newLab(t)
+	if got := l.db.Ctl("get", "Physical_Switch", "us", "tunnel_ips"); !strings.Contains(got, "192.0.2.1") {
+		t.Errorf("tunnel_ips %s", got)
+	}
+	if got := strings.Fields(l.db.Ctl("list-ports", "us")); strings.Join(got, " ") != "p1 p2" {
+		t.Errorf("ports %v", got)
+	}
+	l.bind()
+	l.guest.Ping("10.0.0.2", 3)
+	l.theirs.Ping("10.0.0.1", 3)
+	mac := l.guest.MAC("p1")
+	l.until("our host in Ucast_Macs_Local, with its address", func() bool {
+		return strings.Contains(l.db.Ctl("find", "Ucast_Macs_Local", `MAC="`+mac+`"`, `ipaddr="10.0.0.1"`), mac)
+	})
+	if got := l.db.Ctl("list-local-macs", "ls0"); !strings.Contains(got, "vxlan_over_ipv4/192.0.2.1") || !strings.Contains(got, "unknown-dst") {
+		t.Errorf("local MACs: %s", got)
+	}
+	l.db.Ctl("unbind-ls", "us", "p1", "0")
+	l.until("no segment", func() bool { return l.segments() == 0 && l.rows() == "" })
+	l.until("no host", func() bool { return l.db.Ctl("list", "Ucast_Macs_Local")+l.db.Ctl("list", "Mcast_Macs_Local") == "" })
+}
+
+// Table Ucast_Macs_Remote: without flooding, the host of the kernel is reached, ARP is answered here, and after the row went it is not reached.
+func TestUcastRemote(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	l.db.Ctl("clear-remote-macs", "ls0")
+	mac := l.theirs.MAC("vx")
+	l.db.Ctl("add-ucast-remote", "ls0", mac, "192.0.2.2")
+	id := l.db.Ctl("--bare", "--columns=_uuid", "find", "Ucast_Macs_Remote")
+	l.db.Ctl("set", "Ucast_Macs_Remote", id, "ipaddr=10.0.0.2")
+	l.until("a MAC with its address", func() bool { return strings.Contains(l.rows(), "10.0.0.2") })
+	l.guest.Ping("10.0.0.2", 3)
+	l.db.Ctl("del-ucast-remote", "ls0", mac)
+	l.until("no rows", func() bool { return l.rows() == "" })
+}
+
+// What the database said last holds while it is away, and our hosts are there again when it comes back with nothing of them.
+func TestDatabaseAway(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	l.guest.Ping("10.0.0.2", 1)
+	l.db.Stop()
+	l.until("stale", func() bool { st := l.sw.Status(); return st.State == Connecting && st.Stale && st.Err != nil })
+	l.guest.Ping("10.0.0.2", 2)
+	l.db.Start()
+	l.until("connected", func() bool { st := l.sw.Status(); return st.State == Connected && !st.Stale })
+	l.guest.Ping("10.0.0.2", 1)
+	l.db.Ctl("unbind-ls", "us", "p1", "0")
+	l.until("no segment", func() bool { return l.segments() == 0 })
+}
+
+// The end takes away our hosts, rows and segments, and leaves the bindings, which hold again for the next one.
+func TestStop(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	l.until("Mcast_Macs_Local", func() bool { return l.db.Ctl("list", "Mcast_Macs_Local") != "" })
+	l.stop()
+	if n := l.segments(); n != 0 || l.rows() != "" {
+		t.Errorf("%d segments, rows %s", n, l.rows())
+	}
+	if got := l.db.Ctl("list", "Mcast_Macs_Local") + l.db.Ctl("list", "Ucast_Macs_Local"); got != "" {
+		t.Errorf("the database has %s", got)
+	}
+	l.sw, l.stop = l.begin("us")
+	l.until("the segment again", func() bool { return l.segments() == 1 })
+}
+
+// Of two switches with one name, the second waits until the first has gone.
+func TestOneName(t *testing.T) {
+	l := newLab(t)
+	second, _ := l.begin("us")
+	l.until("the second waits", func() bool { return second.Status().State == Waiting })
+	l.stop()
+	l.until("the second has the name", func() bool { return second.Status().State == Connected })
+}
+
+// A Logical_Switch whose VNI the node has itself is refused, and said so in Physical_Port; others are not affected, and that one comes when it can.
+func TestRefused(t *testing.T) {
+	l := newLab(t)
+	if _, err := l.node.Segment(77, nil); err != nil {
+		t.Fatal(err)
+	}
+	cfg := l.node.Config()
+	cfg.Segments[0].MaxMACs = 99
+	if err := l.node.Apply(cfg); err != nil {
+		t.Fatal(err)
+	}
+	l.bind()
+	l.db.Ctl("add-ls", "ls1", "--", "set", "Logical_Switch", "ls1", "tunnel_key=77", "--", "bind-ls", "us", "p2", "5", "ls1")
+	l.until("refused", func() bool {
+		st := l.sw.Status()
+		return st.Segments == 1 && st.Refused["ls1"] != nil && l.segments() == 2
+	})
+	l.until("a fault", func() bool {
+		return strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p2"), "invalid_vlan_map")
+	})
+	l.guest.Ping("10.0.0.2", 1)
+	cfg = l.node.Config()
+	cfg.Segments = nil
+	if err := l.node.Apply(cfg); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the segment", func() bool { st := l.sw.Status(); return st.Segments == 2 && len(st.Refused) == 0 })
+	l.until("no fault", func() bool {
+		return !strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p2"), "invalid_vlan_map")
+	})
+}
+
+// 10,000 MACs come, and go again.
+func TestManyMACs(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	const n = 10000
+	conn, err := net.Dial("unix", l.db.Sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rpc.New(conn)
+	go c.Run(t.Context())
+	at := []any{"uuid", l.db.Ctl("--bare", "--columns=_uuid", "find", "Physical_Locator", `dst_ip="192.0.2.2"`)}
+	ls := []any{"uuid", l.db.Ctl("get", "Logical_Switch", "ls0", "_uuid")}
+	var ops []rpc.Op // vtep-ctl would take minutes
+	for i := range n {
+		ops = append(ops, rpc.Op{"op": "insert", "table": "Ucast_Macs_Remote", "row": rpc.Op{"MAC": fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8, i&255), "ipaddr": "", "logical_switch": ls, "locator": at}})
+	}
+	if _, err := c.Transact(t.Context(), database, ops...); err != nil {
+		t.Fatal(err)
+	}
+	l.until("all MACs", func() bool { return l.sw.Status().Rows == n+1 })
+	l.guest.Ping("10.0.0.2", 1)
+	if _, err := c.Transact(t.Context(), database, rpc.Op{"op": "delete", "table": "Ucast_Macs_Remote", "where": []any{}}, rpc.Op{"op": "delete", "table": "Mcast_Macs_Remote", "where": []any{}}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("no MACs", func() bool { return l.sw.Status().Rows == 0 && l.rows() == "" })
+}
