@@ -1,0 +1,7 @@
+module github.com/vxswitch/vxswitch/discovery
+
+go 1.26.0
+
+require github.com/vxswitch/vxswitch v0.0.0
+
+replace github.com/vxswitch/vxswitch => ..
