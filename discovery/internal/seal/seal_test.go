@@ -1,0 +1,85 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+var (
+	a    = netip.MustParseAddr("192.0.2.1")
+	b    = netip.MustParseAddr("2001:db8::2")
+	keys = Keys{1: []byte("old"), 2: []byte("new")}
+	noon = time.Unix(1e9, 0)
+)
+
+func TestOpen(t *testing.T) {
+	var s Sealer
+	one, two := s.Seal(keys, 1, a, b, noon, []byte("one")), s.Seal(keys, 2, a, b, noon, []byte("two"))
+	flipped := bytes.Clone(one)
+	flipped[header] ^= 1
+	var o Opener
+	for _, c := range []struct {
+		what     string
+		keys     Keys
+		from, to netip.Addr
+		now      time.Time
+		datagram []byte
+		payload  string
+		err      error
+	}{
+		{"changed", keys, a, b, noon, flipped, "", ErrKey},
+		{"wrong key", Keys{1: []byte("other")}, a, b, noon, one, "", ErrKey},
+		{"no key", nil, a, b, noon, one, "", ErrKey},
+		{"other sender", keys, b, b, noon, one, "", ErrKey},
+		{"other receiver", keys, a, a, noon, one, "", ErrKey},
+		{"late", keys, a, b, noon.Add(Window + 1), one, "", ErrTime},
+		{"early", keys, a, b, noon.Add(-Window - 1), one, "", ErrTime},
+		{"short", keys, a, b, noon, one[:Overhead-1], "", ErrFormat},
+		{"good", keys, a, b, noon.Add(Window), one, "one", nil},
+		{"replayed", keys, a, b, noon, one, "", ErrTime},
+		{"the next key", keys, a, b, noon, two, "two", nil},
+		{"overtaken", keys, a, b, noon, one, "", ErrTime},
+	} {
+		if got, err := o.Open(c.keys, c.from, c.to, c.now, c.datagram); string(got) != c.payload || !errors.Is(err, c.err) {
+			t.Errorf("%s: %q, %v, want %q, %v", c.what, got, err, c.payload, c.err)
+		}
+	}
+}
+
+// No more senders are remembered than the limit; those that the clock refuses make room.
+func TestSenders(t *testing.T) {
+	var o Opener
+	open := func(n uint32, now time.Time) error {
+		var s Sealer
+		from := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
+		_, err := o.Open(keys, from, b, now, s.Seal(keys, 1, from, b, now, nil))
+		return err
+	}
+	for n := range uint32(MaxSenders) {
+		if err := open(n, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := open(MaxSenders, noon); !errors.Is(err, ErrSenders) {
+		t.Errorf("%v, want %v", err, ErrSenders)
+	}
+	if err := open(MaxSenders, noon.Add(Window+1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	var s Sealer
+	f.Add(s.Seal(keys, 1, a, b, noon, []byte("one")))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, d []byte) {
+		var o Opener
+		if p, err := o.Open(keys, a, b, noon, d); err == nil && len(p) != len(d)-Overhead {
+			t.Errorf("%d bytes of %d", len(p), len(d))
+		}
+	})
+}
