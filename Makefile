@@ -45,10 +45,8 @@ SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|F
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
 	@rm -f .again.*
-	@$(MAKE) -j2 race unit check cross run fuzz
-	@$(MAKE) carried
-	@cat .again.* | sed 's/^/passed only when it was run again: /'; rm -f .again.*
-	@echo "all passed"
+	@$(MAKE) -j2 race unit check cross run fuzz && $(MAKE) carried; s=$$?; \
+	cat .again.* 2>/dev/null | sed 's/^/run again: /'; rm -f .again.*; [ $$s != 0 ] || echo "all passed"; exit $$s
 
 # go test for packages whose tests wait for programs and networks, on a machine that others use too. Tests that fail are run
 # again, once, after all others, and named at the end. A data race, a test that fails twice, or more than ten are final.
@@ -112,6 +110,7 @@ HAVE   = grep -rlE 'func ($(subst ^,,$(subst $$,,$(ALONE)|$(SINGLE))))\(' --incl
 WHOLE  = ./examples/p2p $$($(GO) list $(ALL) | grep -E '$(APART)') ./release/...
 PARTLY = $$({ $(EXACT); $(HAVE); } | xargs -n1 dirname | grep -v '^./bench' | sort -u)
 unit:
+	@[ -n "$$($(EXACT))" ]
 	$(call LIVE,1,$(WHOLE)) $(WIDE) -shuffle=on -timeout 20m
 	$(call LIVE,2,$(PARTLY)) $(WIDE) -timeout 20m -run "$(PLAIN)"
 

@@ -51,12 +51,12 @@ func ParseNSH(b []byte) (NSH, frame.Reason) {
 
 // AppendNSH appends a header to b for a packet of a kind, with the TTL of a path's start. The metadata is the 16 bytes of
 // [MDFixed], or the TLVs of MDVariable, whole words of up to 244 bytes. With other metadata, or a path above [MaxPath], it returns
-// b as it is.
+// nil.
 func AppendNSH(b []byte, path uint32, index uint8, kind frame.Kind, mdType uint8, metadata []byte) []byte {
 	n := NSHLen + len(metadata)
 	switch {
 	case n > NSHMaxLen, n%4 != 0, path > MaxPath, mdType == MDFixed && n != mdFixedLen, mdType != MDFixed && mdType != MDVariable:
-		return b
+		return nil
 	}
 	b = append(b, NSHTTL>>2, NSHTTL<<6&0xff|byte(n/4), mdType, byte(nextOf[kind]))
 	b = binary.BigEndian.AppendUint32(b, path<<8|uint32(index))

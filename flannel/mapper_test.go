@@ -306,6 +306,15 @@ func TestMapperUnfit(t *testing.T) {
 	}
 }
 
+// One MAC for both families is at the VTEP of IPv4 only if the lease counts for that.
+func TestMapperOneMACOfOneFamily(t *testing.T) {
+	m, to := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil), model()
+	m.Set(record("10.3.2.0-24&fc00:3:0:2::-64", 2, Attrs{Type: "vxlan", IPv4: end("192.0.2.1", 2), IPv6: end("2001:db8::2", 2)})) // our IPv4
+	if got := rows(t, m, to); len(got) != 1 || !strings.Contains(got[0], "vtep [2001:db8::2]:0") || fmt.Sprint(m.Refused()) != "map[own-public-ip:1]" {
+		t.Errorf("%v, refused %v", got, m.Refused())
+	}
+}
+
 // A packet without a neighbour gets a row, as long as there is a lease.
 func TestMisses(t *testing.T) {
 	for g, base := range map[int]int{1: 1, 2: 1} {

@@ -94,7 +94,7 @@ func (m *Mapper) contest(l *mapped, f family) *Refusal {
 // vtep returns the address of the VTEP that has the MAC of an end: of two families with one MAC that of IPv4, because an FDB
 // has one place for a MAC.
 func (l *mapped) vtep(e *End) netip.Addr {
-	if a := l.lease.IPv4; a.PublicIP.IsValid() && a.MAC == e.MAC {
+	if a := l.lease.IPv4; l.claims.IPv4.IsValid() && a.MAC == e.MAC {
 		return a.PublicIP
 	}
 	return l.lease.IPv6.PublicIP

@@ -84,11 +84,12 @@ func (s *segment) openGate() (err error) {
 // closeGates closes the gates of segments where the change to w requires it.
 func (n *Node) closeGates(w wanted, a *attempt) {
 	was, closed := index(n.cfg), false
+	matches := changedMatches(was, w)
 	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		s, c := n.segments[vni], w.segments[vni]
 		gateway := c == nil || !reflect.DeepEqual(s.made, c.neighbourhood())
 		unknown := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
-		shut := a.back || c != nil && inSteps(was.segments[vni], c, was, w)
+		shut := a.back || c != nil && (inSteps(was.segments[vni], c, was, w) || slices.ContainsFunc(c.Members, func(m Member) bool { return matches[m.place()] }))
 		if !gateway && !unknown && !shut {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 func host(n byte) frame.MAC { return frame.MAC{2, 0, 0, 0, 0, n} }
@@ -119,5 +120,95 @@ func TestMemberErrors(t *testing.T) {
 		if _, err := Parse([]byte(ports + text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
 		}
+	}
+}
+
+// matchAll is a Matcher of a program's own.
+type matchAll struct{}
+
+func (matchAll) Match(*frame.Frame) bool { return true }
+
+// While a match moves from one segment to another, what it takes reaches neither a third one nor, in the end, another than after a
+// start with the same configuration.
+func TestMatchMoves(t *testing.T) {
+	n := running(t)
+	trunk := port.NewPipe(&port.PipeConfig{Name: "trunk"})
+	var hears [4]*port.Pipe
+	for i := range hears {
+		hears[i] = port.NewPipe(&port.PipeConfig{Name: string(rune('a' + i))})
+		must(t, addSegment(t, n, frame.VNI(i), nil).Add(hears[i], nil))
+	}
+	match := &policy.Match{SrcMACs: []policy.MACPrefix{{MAC: host(3), Bits: 48}}}
+	at := func(vni frame.VNI, m *policy.Match) {
+		t.Helper()
+		v, err := n.Segment(vni, nil)
+		must(t, err)
+		must(t, v.Add(trunk, &Member{VLAN: 20, Match: m}))
+	}
+	at(1, nil)
+	at(2, match)
+	heard := func() (list []int) {
+		for i, p := range hears {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if _, err := p.Recv(ctx); err == nil {
+				list = append(list, i)
+			}
+			cancel()
+		}
+		return list
+	}
+	move := func(from, to int) {
+		t.Helper()
+		n.fault = func(string) error {
+			trunk.Send(greeting(3, 20))
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		must(t, n.Update(func(c *Config) error {
+			members := c.Segments[from].Members
+			c.Segments[to].Members = append(c.Segments[to].Members, members[len(members)-1])
+			c.Segments[from].Members = members[:len(members)-1]
+			return nil
+		}))
+		n.fault = nil
+		for _, i := range heard() {
+			if i != from && i != to {
+				t.Errorf("from %d to %d: heard in segment %d", from, to, i)
+			}
+		}
+		for len(heard()) > 0 {
+		}
+		must(t, trunk.Send(greeting(3, 20)))
+		if got := heard(); len(got) != 1 || got[0] != to {
+			t.Errorf("from %d to %d: now heard in %v", from, to, got)
+		}
+	}
+	move(2, 3)
+	move(3, 0)
+	move(0, 2)
+
+	// Of two that match, the lower VNI has it, whatever came first.
+	at(0, match)
+	must(t, trunk.Send(greeting(3, 20)))
+	if got := heard(); len(got) != 1 || got[0] != 0 {
+		t.Errorf("two match: heard in %v", got)
+	}
+}
+
+// Names that look alike are two members, and a program's own Matcher stays attached.
+func TestMembersStay(t *testing.T) {
+	n := running(t)
+	one := addSegment(t, n, 1, nil)
+	a, b := port.NewPipe(&port.PipeConfig{Name: "t"}), port.NewPipe(&port.PipeConfig{Name: "t.20"})
+	must(t, one.Add(a, &Member{VLAN: 20, AttachConfig: vswitch.AttachConfig{Match: matchAll{}}}))
+	must(t, one.Add(b, nil))
+	v := check.Must(one.Switch())(t)
+	before := v.Attachments()
+	if len(before) != 2 {
+		t.Fatalf("%d attachments", len(before))
+	}
+	must(t, n.Update(func(c *Config) error { c.Segments[0].MaxMACs = 9; return nil }))
+	if after := v.Attachments(); len(after) != 2 || after[0] != before[0] || after[1] != before[1] {
+		t.Error("attached anew")
 	}
 }

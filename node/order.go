@@ -5,6 +5,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // A change takes many steps. A frame between two of them must not be forwarded where neither the old nor the new
@@ -42,6 +44,34 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 		}
 	}
 	return false
+}
+
+// changedMatches returns the places whose members match other frames than before: what a member no longer takes is another's, and
+// meanwhile nobody's.
+func changedMatches(was, is wanted) map[place]bool {
+	list := func(w wanted) map[place]map[frame.VNI]policy.Match {
+		all := map[place]map[frame.VNI]policy.Match{}
+		for vni, c := range w.segments {
+			for _, m := range c.Members {
+				if m.Match == nil {
+					continue
+				}
+				if all[m.place()] == nil {
+					all[m.place()] = map[frame.VNI]policy.Match{}
+				}
+				all[m.place()][vni] = *m.Match
+			}
+		}
+		return all
+	}
+	old, now, changed := list(was), list(is), map[place]bool{}
+	for p := range old {
+		changed[p] = !reflect.DeepEqual(old[p], now[p])
+	}
+	for p := range now {
+		changed[p] = !reflect.DeepEqual(old[p], now[p])
+	}
+	return changed
 }
 
 // inSteps reports whether c differs from old in more than one setting that affects where frames may go. Each of them

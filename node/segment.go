@@ -31,7 +31,7 @@ type segment struct {
 	crossConnect *l3.CrossConnect
 	renewed      bool                     // the table has been replaced or removed, and readers of events are not told
 	macs         []frame.MAC              // of the interface, in the FDB
-	guards       map[string]*policy.Guard // as members
+	guards       map[string]*policy.Guard // by Member.key
 
 	snooped *snoop.Config // settings of snooper
 	snooper *snoop.Snooper
@@ -159,12 +159,20 @@ func (c *Segment) memberNamed(name string) *Member {
 	return find(c.Members, func(m *Member) bool { return vswitch.AttachmentName(m.Port, m.tag()) == name })
 }
 
-// key is what tells a member from the others of its segment.
+// A place is where members are: a port, and a tag there.
+type place struct {
+	port string
+	tag  uint32
+}
+
+func (m *Member) place() place { return place{m.Port, m.tag()} }
+
+// key is what tells a member from the others of its segment: its port, and the tag if it has one, behind what no name has.
 func (m *Member) key() string {
 	if m.VLAN == 0 {
 		return m.Port
 	}
-	return vswitch.AttachmentName(m.Port, m.tag())
+	return fmt.Sprint(m.Port, "\x00", m.tag())
 }
 
 // A member is an attachment of a port.
@@ -176,7 +184,7 @@ type member struct {
 // stays reports whether the member is one of c, too.
 func (a member) stays(c *Segment) bool {
 	m := find(c.Members, func(m *Member) bool { return m.Port == a.port && m.tag() == a.Tag() })
-	return m != nil && (m.Match == nil) == (a.Config().Match == nil)
+	return m != nil && (m.attach().Match == nil) == (a.Config().Match == nil)
 }
 
 // onPort reports whether the segment has a cross-connect or an interface on an IP port or IP tunnel.

@@ -11,10 +11,10 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// MaxMatch is the longest list of a [Match].
+// MaxMatch is the longest list of a [Match]. Lists are walked for each frame of the tag.
 const MaxMatch = 1024
 
-// A Match has the frames with one of the source MACs, if there is a list, and one of the EtherTypes, if there is a list.
+// A Match selects frames from one of SrcMACs and of one of EtherTypes; an empty list selects all.
 type Match struct {
 	SrcMACs    []MACPrefix `json:"srcMACs,omitempty"`    // source MACs, or prefixes of them: "00:00:5e:00:00:00/24" is a vendor's
 	EtherTypes []uint16    `json:"etherTypes,omitempty"` // from 0x600, behind the tag of the attachment; with a tag behind that, the tag's

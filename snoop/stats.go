@@ -89,7 +89,7 @@ func (s *Snooper) All() iter.Seq[Listener] {
 		list = append(list, Listener{Group: netip.AddrFrom16(k.group).Unmap(), Dest: k.place, Until: r.until})
 	}
 	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b Listener) int {
+	slices.SortStableFunc(list, func(a, b Listener) int {
 		return cmp.Or(a.Group.Compare(b.Group), cmp.Compare(a.Dest, b.Dest), cmp.Compare(b.Until, a.Until))
 	})
 	return slices.Values(list)

@@ -19,12 +19,12 @@ const (
 	GroupIsolated uint8 = 2 // ports that may not reach each other; see VSIConfig.RouteIsolated
 )
 
-// ErrTagTaken is returned by Attach if the port already has an attachment with the tag, or if the VSI
-// already has one on the tunnel.
+// ErrTagTaken is returned by Attach if the port already has an attachment with the tag and neither has a Match, if the VSI has
+// one with the tag, or if it already has one on the tunnel.
 var ErrTagTaken = errors.New("already attached")
 
-// AttachConfig configures an attachment. The zero value is ready to use. All fields except KeepOpen can
-// be changed under traffic.
+// AttachConfig configures an attachment. The zero value is ready to use. All fields can
+// be changed under traffic, except KeepOpen; Match only for another Match.
 type AttachConfig struct {
 	Group    uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel 1
 	Hub      bool   `json:"hub,omitzero"`        // of a tunnel: its peers reach each other through this switch (group 0)
@@ -38,15 +38,15 @@ type AttachConfig struct {
 	KeepOpen bool   `json:"-"`                   // pause the port instead of closing it; read at the first attachment only
 
 	// Match has the attachment take only the frames that match, among those of its tag. Several attachments of a port may have one
-	// tag: the first that matches, in the order they were attached, takes a frame, and the one without a Match takes the rest.
+	// tag, in different VSIs: of those that match a frame, the one with the lowest VNI takes it, and the one without a Match the rest.
 	// Frames that leave here leave with the tag. Not for tunnels. It can be changed for another one, but not set or removed later.
 	Match Matcher `json:"-"`
 
 	Slots Slots `json:"-"` // stages that run before those of the VSI; see Variant
 }
 
-// An Attachment is a port's membership in a VSI. A tunnel has at most one in each VSI. Those of another port that has several differ
-// in their tags; each counts as a port of its own, with a number, split horizon and limits.
+// An Attachment is a port's membership in a VSI; a tunnel has at most one in each. The first of a port in a VSI, without a Match, has
+// the port's number, as in other VSIs. Further ones, and those with a Match, have a number, split horizon and limits of their own.
 type Attachment struct {
 	vsi  *VSI
 	port *port
@@ -69,8 +69,8 @@ func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
 	return v.AttachWith(p, tag, nil)
 }
 
-// AttachWith is Attach with settings; a nil cfg means the zero value. A port may be attached to many VSIs,
-// with a different tag in each. The first attachment adds the port to the switch, which then reads it.
+// AttachWith is Attach with settings; a nil cfg means the zero value. A port may have many attachments, in one VSI
+// or several; those without a Match differ in their tags. The first attachment adds the port to the switch, which then reads it.
 func (v *VSI) AttachWith(p Port, tag uint32, cfg *AttachConfig) (*Attachment, error) {
 	s := v.sw
 	s.mu.Lock()
@@ -108,6 +108,9 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		if _, taken := x.circuits.Load(tagKey(a.tag)); taken && a.cfg.Match == nil {
 			return fmt.Errorf("tag: %w", ErrTagTaken)
 		}
+		if a.cfg.Match != nil && slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x && m.tag == a.tag }) {
+			return fmt.Errorf("tag: %w", ErrTagTaken)
+		}
 		if second = slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x }); second && isTunnel {
 			return fmt.Errorf("port: %w", ErrTagTaken)
 		}
@@ -131,7 +134,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	}
 	if a.port = x; second || a.cfg.Match != nil {
 		var err error
-		if a.port, err = s.sub(x, a); err != nil {
+		if a.port, err = s.sub(x); err != nil {
 			if fresh {
 				delete(s.byPort, p)
 				s.dropSub(x)

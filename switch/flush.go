@@ -63,6 +63,9 @@ func (s *Switch) FlushPeer(d frame.Dest) error {
 	s.beforeBump()
 	s.gens.FlushPeer(d)
 	for _, a := range ports[d.Port()].members {
+		if a.port.num != d.Port() {
+			continue
+		}
 		a.vsi.left(d, nil)
 		a.vsi.fdb.Flushed(d)
 	}

@@ -1,7 +1,9 @@
 package vswitch
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -10,7 +12,8 @@ import (
 // else a program knows. See AttachConfig.Match. Workers call it at the same time, so it must not block or allocate, nor change
 // the frame.
 type Matcher interface {
-	// Match reports whether the attachment takes a frame. The VLAN tag of the attachment has been removed.
+	// Match reports whether the attachment takes a frame. The VLAN tag of the attachment has been removed. An Ethernet frame has
+	// at least its header of 14 bytes.
 	Match(f *frame.Frame) bool
 }
 
@@ -18,8 +21,8 @@ type Matcher interface {
 // that FDB entries, moves, split horizon and limits tell it from the others. A sub-port has no workers. Frames from it come in at
 // the port, and frames to it leave by the port's Writers.
 
-// sub makes a sub-port for a. s.mu is held.
-func (s *Switch) sub(main *port, a *Attachment) (*port, error) {
+// sub makes a sub-port. s.mu is held.
+func (s *Switch) sub(main *port) (*port, error) {
 	num, err := s.number()
 	if err != nil {
 		return nil, err
@@ -55,7 +58,8 @@ func (p *port) title() string {
 }
 
 // AttachmentName is the name of one of several attachments of a port in a VSI: eth0.20, eth0.s20 for service tags, eth0.0 for untagged
-// frames. The first that was attached to the VSI has the name of the port.
+// frames. The one with the port's own number has the name of the port, and so has any that is the port's only one in the VSI. Names
+// change when others come and go; Dests do not.
 func AttachmentName(port string, tag uint32) string {
 	if tag&frame.ServiceTag != 0 {
 		return fmt.Sprintf("%s.s%d", port, tag&^frame.ServiceTag)
@@ -69,7 +73,7 @@ func (s *Switch) dropSub(x *port) {
 	s.nums.give(int(x.num))
 }
 
-// steer publishes which attachments take frames by what they match, in the order they were attached. s.mu is held.
+// steer publishes which attachments take frames by what they match, in the order of their VNIs. s.mu is held.
 func (p *port) steer() {
 	var list []*circuit
 	for _, a := range p.members {
@@ -81,11 +85,15 @@ func (p *port) steer() {
 		p.matching.Store(nil)
 		return
 	}
+	slices.SortFunc(list, func(a, b *circuit) int { return cmp.Compare(a.vsi.vni, b.vsi.vni) })
 	p.matching.Store(&list)
 }
 
 // match returns the first attachment with the tag that takes f by what it matches, or nil.
 func match(list []*circuit, tag uint32, f *frame.Frame) *circuit {
+	if f.Drop != frame.NotDropped || f.Kind == frame.Ethernet && f.Len() < ethLen {
+		return nil
+	}
 	for _, c := range list {
 		if c.tag == tag && c.match.Match(f) {
 			return c

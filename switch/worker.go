@@ -194,7 +194,8 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 	return w.circuit, frame.NotDropped
 }
 
-// find looks for the circuit of a tag, and of a frame where attachments match frames. Where they do, it is asked again for the next.
+// find returns the first circuit that matches f, else the one with the tag. Where any match, the answer is for f alone: w.tag becomes
+// noTag.
 func (w *worker) find(f *frame.Frame, tag uint32) *circuit {
 	w.tag = tag
 	if list := w.port.matching.Load(); list != nil {

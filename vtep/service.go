@@ -28,11 +28,13 @@ type OAMPacket struct {
 type Services interface {
 	// Receive gets the Ethernet frame or IP packet behind an NSH, whose TTL has been counted down. Of the frame it may use
 	// f.Bytes, f.Kind and f.VNI; with frame.Continue the frame goes on into the switch without the NSH, and Receive may change
-	// it in place before. With frame.Consume it has been dealt with, and frame.Drop drops it. Neither has it passed the
-	// checks of the switch yet, nor has its sender become a peer.
+	// it in place before. With frame.Consume it has been dealt with, and frame.Drop drops it. The switch has not checked the
+	// frame yet, and its sender is not yet a peer. Packets with the O bit of NSH come, too: drop them unless you handle them
+	// (RFC 8300, section 2.2).
 	Receive(f *frame.Frame, h encap.NSH, from frame.Endpoint) frame.Verdict
 
-	// Send appends to b the NSH for a frame that is about to be sent in a VNI, or returns b: the frame has none.
+	// Send appends to b the NSH for a frame that is about to be sent in a VNI, or returns b: the frame has none. With nil, or
+	// what is no NSH, the frame is dropped as frame.BadHeader.
 	// [encap.AppendNSH] makes one. The next protocol is set afterwards to what the frame is. A frame that is too long with its
 	// NSH is dropped as frame.TooBig: lower Config.MTU by the longest one, so that hosts know.
 	Send(b []byte, f *frame.Frame, vni frame.VNI) []byte
@@ -67,7 +69,8 @@ func set[T any](v *VTEP, what string, x T, to interface{ Store(*T) }) error {
 	return nil
 }
 
-// taken is the Drop of packets that a handler has dealt with, until Read takes them out of the batch.
+// taken is the Drop of packets that a handler has dealt with, until Read takes them out of the batch. It is no Reason, and must not
+// reach a counter.
 const taken = frame.NumReasons
 
 // handOver gives an OAM packet to the handler.
@@ -116,10 +119,20 @@ func (r *reader) receive(f *frame.Frame) frame.Reason {
 	case frame.ActContinue:
 		return whole(f)
 	case frame.ActDrop:
-		return x.Reason()
+		return max(named(x.Reason()), frame.NotDropped+1)
+	case frame.ActConsume:
+		r.took = true
+		return taken
 	}
-	r.took = true
-	return taken
+	return frame.GPEProtocol
+}
+
+// named returns what a program gives as a reason, if it is one.
+func named(r frame.Reason) frame.Reason {
+	if r >= frame.NumReasons {
+		return frame.BadHeader
+	}
+	return r
 }
 
 // whole checks the packet behind the headers of VXLAN-GPE.

@@ -123,7 +123,7 @@ func (r *reader) unwrapOwn(f *frame.Frame) frame.Reason {
 		if p.VNI.Valid() && p.VNI != 0 {
 			f.VNI = p.VNI // for which the drop counts
 		}
-		return min(drop, frame.NumReasons-1)
+		return named(drop)
 	case n < 0 || n > f.Len() || p.Kind > frame.IPv6 || !p.VNI.Valid():
 		return frame.BadHeader
 	}
@@ -169,7 +169,10 @@ func (v *VTEP) superframe(p []byte) bool {
 			return false
 		}
 		if head&encap.GPEFlagProtocol != 0 {
-			kind, _ = head.Kind()
+			var known bool
+			if kind, known = head.Kind(); !known {
+				return false
+			}
 		}
 	}
 	return len(p) > encap.VXLANLen && gso.Superframe(p[encap.VXLANLen:], kind)

@@ -48,7 +48,7 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *h
 		n := own.Header()
 		p.long = slices.Grow(p.long[:0], n)[:n]
 		if r := own.Put(p.long, encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum}); r != frame.NotDropped {
-			return min(r, frame.NumReasons-1)
+			return named(r)
 		}
 		p.whole[0] = p.long
 	}

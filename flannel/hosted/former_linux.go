@@ -20,7 +20,11 @@ func (s *Shape) removeFormer() {
 		if err == nil {
 			err = h.Delete()
 		}
-		s.cfg.Log.Info("hosted: removed a device of a former process", "device", i.Name, "err", err)
+		if err != nil {
+			s.cfg.Log.Warn("hosted: a device of a former process stays", "device", i.Name, "err", err)
+			continue
+		}
+		s.cfg.Log.Info("hosted: removed a device of a former process", "device", i.Name)
 	}
 }
 
