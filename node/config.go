@@ -135,7 +135,7 @@ type Segment struct {
 // A Member is a port in a segment, or what comes there with a tag, or matches.
 type Member struct {
 	Port     string `json:"port"`              // needed: name of the port, which may have several members in a segment, with different tags
-	VLAN     int    `json:"vlan,omitzero"`     // VLAN ID on the port, 1 to 4094; 0 = untagged
+	VLAN     int    `json:"vlan,omitzero"`     // VLAN ID on the port, 1 to 4094; 0 = untagged, and frames with a priority tag only
 	Service  bool   `json:"service,omitzero"`  // VLAN is that of a service tag (IEEE 802.1ad, EtherType 0x88a8), the outer one of Q-in-Q; frames with another tag behind it need innerVLAN "pass" in the segment
 	Isolated bool   `json:"isolated,omitzero"` // cannot reach other isolated members, also not through the gateway; it is in Group 2
 
@@ -145,7 +145,7 @@ type Member struct {
 	Policy   string              `json:"policy,omitzero"`   // name of the policy for frames in and out here; applies before that of the segment
 	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU for which the MSS of TCP connections from here is clamped, 68 to 65535; 0 = off
 
-	Match *policy.Match `json:"match,omitzero"` // takes only these of the frames that come with the tag; other members with it take the others, in any segments; default all
+	Match *policy.Match `json:"match,omitzero"` // takes only these of the frames that come with the tag; members of other segments may match others, and one without a match takes the rest; of several that match, the one with the lowest VNI takes a frame; default all
 
 	NeighbourMode *arp.Mode `json:"neighbourMode,omitzero"` // ARP and ND mode of the member; default that of the segment, which must have neighbours or a gateway with a MAC
 }
@@ -158,7 +158,7 @@ type FDB struct {
 	Remotes []netip.Addr `json:"remotes,omitempty"` // two or more peers with the MAC; each flow uses one (RFC 8365, section 8)
 	VNI     frame.VNI    `json:"vni,omitzero"`      // VNI at Remote or Remotes, 1 to 16777215; 0 = the VNI of the tunnel here
 	Tunnel  string       `json:"tunnel,omitzero"`   // name of the tunnel of Remote or Remotes, if the segment has several
-	Port    string       `json:"port,omitzero"`     // name of the member with the MAC: its port, or if the segment has several members on that eth0.20 for VLAN 20, eth0.s20 for a service tag, eth0.0 for untagged
+	Port    string       `json:"port,omitzero"`     // name of the member with the MAC: its port, eth0; where the segment has several members of that port, eth0.20 for VLAN 20, eth0.s20 for service tag 20, eth0.0 for untagged frames. A port that has such a name itself comes first
 	Filter  bool         `json:"filter,omitzero"`   // drops frames to and from the MAC
 	Sticky  bool         `json:"sticky,omitzero"`   // has no effect here: learning never moves an entry of the file (RFC 7432, section 15.2)
 }

@@ -14,10 +14,11 @@ import (
 // MaxMatch is the longest list of a [Match]. Lists are walked for each frame of the tag.
 const MaxMatch = 1024
 
-// A Match selects frames from one of SrcMACs and of one of EtherTypes; an empty list selects all.
+// A Match selects frames from one of SrcMACs and of one of EtherTypes; an empty list selects all. One of the
+// lists is needed.
 type Match struct {
-	SrcMACs    []MACPrefix `json:"srcMACs,omitempty"`    // source MACs, or prefixes of them: "00:00:5e:00:00:00/24" is a vendor's
-	EtherTypes []uint16    `json:"etherTypes,omitempty"` // from 0x600, behind the tag of the attachment; with a tag behind that, the tag's
+	SrcMACs    []MACPrefix `json:"srcMACs,omitempty"`    // source MACs, or prefixes of them, such as a vendor's "00:00:5e:00:00:00/24"
+	EtherTypes []uint16    `json:"etherTypes,omitempty"` // 1536 to 65535, such as 2054 for ARP, behind the tag of the member; if another tag follows, its EtherType (33024) is what is compared
 }
 
 // Check returns what is wrong with a match.
