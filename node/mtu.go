@@ -50,10 +50,4 @@ func (n *Node) followMTU(bad map[string]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fit()
-	for i := range n.cfg.Segments {
-		c := &n.cfg.Segments[i]
-		if s := n.segments[c.VNI]; s != nil {
-			s.advertiseMTU(n.hostMTU(c))
-		}
-	}
 }

@@ -128,3 +128,34 @@ func TestEncapsulationChangesMTU(t *testing.T) {
 		}
 	}
 }
+
+// A tunnel that moves to an address on another interface has the MTU of that at once, and so have TAP and advertisements.
+func TestMovedTunnelMTU(t *testing.T) {
+	l := newLab(t)
+	s := l.plug("node", "192.0.2.1")
+	l.n.Link(s.h, "198.51.100.1/24", l.n.Host("other"), "198.51.100.2/24")
+	s.h.IP("link", "set", "eth1", "mtu", "1400")
+	config := func(local string) *Config {
+		return parse(t, `{"tunnels": [{"name": "vx", "local": "`+local+`"}], "ports": [{"name": "tap10"}], "vrfs": [{"name": "v"}],
+		  "segments": [{"vni": 10, "tunnel": "vx", "members": [{"port": "tap10"}],
+		    "gateway": {"vrf": "v", "addresses": ["fd10::1/64"], "mac": "02:00:00:00:10:01", "routerAdvertisements": {"interval": "30m"}}}]}`)
+	}
+	s.run(config("192.0.2.1"))
+	vx := s.Tunnels()["vx"]
+	near := l.n.Host("near")
+	s.h.IP("link", "set", "tap10", "netns", near.NS)
+	near.Sysctl("net.ipv6.conf.tap10.accept_ra", "1")
+	near.Up("tap10")
+	for _, c := range []struct{ local, inner string }{{"192.0.2.1", "1450"}, {"198.51.100.1", "1350"}, {"192.0.2.1", "1450"}} {
+		s.must(config(c.local))
+		if got := near.IP("link", "show", "tap10"); !strings.Contains(got, "mtu "+c.inner+" ") {
+			t.Errorf("%+v: %s", c, got)
+		}
+		near.Until("the gateway advertises "+c.inner, func() bool {
+			return strings.TrimSpace(near.Run("sysctl", "-n", "net.ipv6.conf.tap10.mtu")) == c.inner
+		})
+	}
+	if s.Tunnels()["vx"] != vx {
+		t.Error("the tunnel was made anew")
+	}
+}

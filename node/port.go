@@ -112,11 +112,17 @@ func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 // gone reports whether a port of the program has failed. The node cannot reopen it.
 func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] == nil }
 
-// fit sets the MTU of TAPs, TUNs and veth pairs without a configured MTU to the one that fits the tunnels of their segments. If that
-// fails, senders of longer packets get ICMP errors.
+// fit sets the MTU of TAPs, TUNs and veth pairs without a configured MTU to the one that fits the tunnels of their segments, and has
+// gateways advertise it. If that fails, senders of longer packets get ICMP errors.
 func (n *Node) fit() {
 	for name, d := range n.ports {
 		n.fitPort(name, d)
+	}
+	for i := range n.cfg.Segments {
+		c := &n.cfg.Segments[i]
+		if s := n.segments[c.VNI]; s != nil {
+			s.advertiseMTU(n.hostMTU(c))
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func (n *Node) swap(t *tunnel, i int, c *Tunnel) error {
 		return err
 	}
 	t.under[i] = u
+	if _, err := t.v.FollowMTU(); err != nil { // that of the interface with the new address
+		n.log.Warn("node: the MTU of a tunnel does not follow the underlay", "tunnel", c.Name, "err", err)
+	}
 	return nil
 }
 

@@ -41,7 +41,7 @@ const drain = time.Millisecond
 
 // SetUnderlay replaces the underlay of u's address family under traffic, for instance by one with another local
 // address, and closes the old one. Readers and writers go over to u by themselves. Peers keep their numbers and
-// ports, the VTEP keeps its MTU, its counters and its multicast groups. Flood lists are updated as if SetFlood
+// ports, the VTEP keeps its MTU until [VTEP.FollowMTU], its counters and its multicast groups. Flood lists are updated as if SetFlood
 // were called again: they leave out the new local address, and contain the old one if it was given. Other
 // peers at the new address stay.
 //
