@@ -115,7 +115,9 @@ func TestServiceTag(t *testing.T) {
 				t.Errorf("the customer's frame has no service tag with its priority on the wire")
 			}
 			for _, p := range away.Stop() {
-				t.Errorf("in the VLAN of the same number: % x", p.Data)
+				if bytes.HasPrefix(p.Data[6:], plain[6:11]) { // not what the kernel says by itself
+					t.Errorf("in the VLAN of the same number: % x", p.Data)
+				}
 			}
 		})
 	}
