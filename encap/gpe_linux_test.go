@@ -15,12 +15,6 @@ import (
 
 // tshark reads the header, and what is behind it. It does not know the B bit.
 func TestGPEDecodedByTshark(t *testing.T) {
-	eth := &layers.Ethernet{SrcMAC: []byte{2, 0, 0, 0, 0, 1}, DstMAC: []byte{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
-	ip4 := &layers.IPv4{Version: 4, TTL: 9, Protocol: 253, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
-	ip6 := &layers.IPv6{Version: 6, HopLimit: 9, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}
-	inside := map[frame.Kind][]byte{
-		frame.Ethernet: packets.Of(eth, ip4), frame.IPv4: packets.Of(ip4), frame.IPv6: packets.Of(ip6),
-	}
 	var ps []netns.Packet
 	var want []string
 	for _, c := range []struct {
@@ -36,13 +30,30 @@ func TestGPEDecodedByTshark(t *testing.T) {
 	} {
 		b := make([]byte, encap.VXLANLen)
 		encap.PutGPE(b, c.vni, c.kind, c.bum)
-		outer := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
-		udp := &layers.UDP{SrcPort: 50000, DstPort: encap.GPEPort}
-		udp.SetNetworkLayerForChecksum(outer)
-		ps = append(ps, netns.Packet{Data: packets.Of(eth, outer, udp, gopacket.Payload(append(b, inside[c.kind]...)))})
+		ps = append(ps, inGPE(b, c.kind))
 		want = append(want, c.want)
 	}
-	rows := netns.Fields(t, ps, "", "vxlan.vni", "vxlan.ver", "vxlan.i_bit", "vxlan.p_bit", "vxlan.o_bit", "vxlan.next_proto", "frame.protocols")
+	reads(t, ps, want, "vxlan.vni", "vxlan.ver", "vxlan.i_bit", "vxlan.p_bit", "vxlan.o_bit", "vxlan.next_proto", "frame.protocols")
+}
+
+// inGPE returns a UDP packet to the port of VXLAN-GPE with headers and a packet of a kind.
+func inGPE(headers []byte, kind frame.Kind) netns.Packet {
+	eth := &layers.Ethernet{SrcMAC: []byte{2, 0, 0, 0, 0, 1}, DstMAC: []byte{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
+	ip4 := &layers.IPv4{Version: 4, TTL: 9, Protocol: 253, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
+	ip6 := &layers.IPv6{Version: 6, HopLimit: 9, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}
+	inside := map[frame.Kind][]byte{
+		frame.Ethernet: packets.Of(eth, ip4), frame.IPv4: packets.Of(ip4), frame.IPv6: packets.Of(ip6),
+	}
+	outer := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
+	udp := &layers.UDP{SrcPort: 50000, DstPort: encap.GPEPort}
+	udp.SetNetworkLayerForChecksum(outer)
+	return netns.Packet{Data: packets.Of(eth, outer, udp, gopacket.Payload(append(headers, inside[kind]...)))}
+}
+
+// reads fails the test unless tshark reads these fields in packets.
+func reads(t *testing.T, ps []netns.Packet, want []string, fields ...string) {
+	t.Helper()
+	rows := netns.Fields(t, ps, "", fields...)
 	if len(rows) != len(want) {
 		t.Fatalf("%v", rows)
 	}

@@ -31,7 +31,7 @@ func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
 	return a.Configure(at)
 }
 
-// detach removes an attachment from its map, and the interface on it.
+// detach detaches an attachment, and drops the interface on it.
 func (s *segment) detach(a *vswitch.Attachment) error {
 	if s.onPort() {
 		s.dropInterface()
