@@ -10,7 +10,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // DefaultOwner is the default of Config.Owner.
@@ -18,14 +21,14 @@ const DefaultOwner = "ovsdb"
 
 // Config says which database there is, and which switch the node is in it.
 type Config struct {
-	Target    string       `json:"target"`            // ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed
-	Name      string       `json:"name"`              // Physical_Switch.name; needed
-	Ports     []string     `json:"ports,omitempty"`   // ports of the node that the controller may bind
-	Tunnel    string       `json:"tunnel"`            // the node's tunnel for all segments; needed
-	TunnelIPs []netip.Addr `json:"tunnelIPs"`         // addresses of the tunnel; needed
-	CA        string       `json:"caFile,omitzero"`   // for ssl: certificates that the server's must be signed by; needed
-	Cert      string       `json:"certFile,omitzero"` // for ssl: our certificate; needed
-	Key       string       `json:"keyFile,omitzero"`  // for ssl: its key; needed
+	Target    string       `json:"target"`              // ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed
+	Name      string       `json:"name"`                // of the Physical_Switch; needed
+	Ports     []string     `json:"ports,omitempty"`     // ports of the node that the controller may bind
+	Tunnel    string       `json:"tunnel"`              // of the node, of type vxlan, for all Logical_Switches; needed
+	TunnelIPs []netip.Addr `json:"tunnelIPs,omitempty"` // where peers send to; default the tunnel's own addresses
+	CA        string       `json:"caFile,omitzero"`     // certificates that the server's must be signed by; needed with ssl
+	Cert      string       `json:"certFile,omitzero"`   // certificate of the node; needed with ssl
+	Key       string       `json:"keyFile,omitzero"`    // its key; needed with ssl
 
 	// Owner is that of the rows and segments, "" for [DefaultOwner].
 	Owner string `json:"-"`
@@ -34,76 +37,104 @@ type Config struct {
 	Log *slog.Logger `json:"-"`
 }
 
-// Check returns the first error of the settings. Files are read when Run connects.
+// Check returns the errors in the settings as [setting.Errors]. Files are read when Run connects.
 func (c *Config) Check() error {
-	network, addr, tls, err := c.target()
-	_, _, _ = network, addr, tls
+	w := setting.Of("ovsdb: Config")
+	_, _, secure, ok := c.target()
+	if !ok {
+		w.Want("Target", c.Target, "unix:PATH, tcp:IP:PORT or ssl:IP:PORT")
+	}
+	if c.Name == "" {
+		w.Wrong("Name", nil, "the name of the Physical_Switch is required")
+	}
+	if c.Tunnel == "" {
+		w.Wrong("Tunnel", nil, "the name of a tunnel is required")
+	}
+	for i, a := range c.TunnelIPs {
+		if !ownAddr(a) {
+			w.Want(fmt.Sprintf("TunnelIPs[%d]", i), a, "an address of this host")
+		}
+	}
+	for i, p := range c.Ports {
+		at := fmt.Sprintf("Ports[%d]", i)
+		if first := slices.Index(c.Ports, p); p == "" {
+			w.Want(at, p, "the name of a port")
+		} else if first < i {
+			w.Wrong(at, p, "ports[%d] is this port already", first)
+		}
+	}
+	for _, f := range []struct{ name, value string }{{"CA", c.CA}, {"Cert", c.Cert}, {"Key", c.Key}} {
+		switch {
+		case !ok:
+		case secure && f.value == "":
+			w.Wrong(f.name, nil, "a file is required with an ssl target")
+		case !secure && f.value != "":
+			w.Wrong(f.name, f.value, "is for ssl targets only")
+		}
+	}
+	return w.Err()
+}
+
+// ownAddr reports whether peers can send to a.
+func ownAddr(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && a.Zone() == "" && !a.Is4In6()
+}
+
+// Restarts reports whether [Switch.Configure] refuses to change c into next.
+func (c *Config) Restarts(next *Config) bool { return c.fixed(next) != "" }
+
+// fixed returns the first field that is another one in next and cannot change.
+func (c *Config) fixed(next *Config) string {
 	switch {
-	case err != nil:
-		return err
-	case c.Name == "":
-		return fmt.Errorf(`ovsdb: name: "": the name of the Physical_Switch is required`)
-	case c.Tunnel == "":
-		return fmt.Errorf(`ovsdb: tunnel: "": the name of a tunnel is required`)
-	case len(c.TunnelIPs) == 0:
-		return fmt.Errorf("ovsdb: tunnelIPs: none: the addresses of the tunnel are required")
+	case c.Target != next.Target:
+		return "Target"
+	case c.Name != next.Name:
+		return "Name"
+	case c.Tunnel != next.Tunnel:
+		return "Tunnel"
+	case c.CA != next.CA:
+		return "CA"
+	case c.Cert != next.Cert:
+		return "Cert"
+	case c.Key != next.Key:
+		return "Key"
 	}
-	for _, a := range c.TunnelIPs {
-		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" || a.Is4In6() {
-			return fmt.Errorf("ovsdb: tunnelIPs: %q: must be addresses of this host", a)
-		}
-	}
-	seen := map[string]bool{}
-	for _, p := range c.Ports {
-		if p == "" || seen[p] {
-			return fmt.Errorf("ovsdb: ports: %q: must be names of ports, each once", p)
-		}
-		seen[p] = true
-	}
-	for _, f := range []struct{ key, value string }{{"caFile", c.CA}, {"certFile", c.Cert}, {"keyFile", c.Key}} {
-		if tls != (f.value != "") {
-			return fmt.Errorf("ovsdb: %s: %q: must be set with an ssl target, and with no other", f.key, f.value)
-		}
-	}
-	return nil
+	return ""
 }
 
 // target returns what to dial.
-func (c *Config) target() (network, addr string, tls bool, err error) {
+func (c *Config) target() (network, addr string, secure, ok bool) {
 	kind, addr, _ := strings.Cut(c.Target, ":")
 	switch kind {
 	case "unix":
 		if addr != "" {
-			return "unix", addr, false, nil
+			return "unix", addr, false, true
 		}
 	case "tcp", "ssl":
 		if _, err := netip.ParseAddrPort(addr); err == nil {
-			return "tcp", addr, kind == "ssl", nil
+			return "tcp", addr, kind == "ssl", true
 		}
 	}
-	return "", "", false, fmt.Errorf("ovsdb: target: %q: must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT", c.Target)
+	return "", "", false, false
 }
 
 // dial opens a connection. The certificate of a server is checked against CA, not its name, for servers of OVSDB have none.
 func (c *Config) dial(ctx context.Context) (net.Conn, error) {
-	network, addr, secure, err := c.target()
-	if err != nil {
-		return nil, err
-	}
+	network, addr, secure, _ := c.target()
 	if !secure {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	pem, err := os.ReadFile(c.CA)
 	if err != nil {
-		return nil, fmt.Errorf("ovsdb: caFile: %w", err)
+		return nil, fmt.Errorf("ovsdb: Config.CA: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ovsdb: caFile: %q: has no certificate", c.CA)
+		return nil, fmt.Errorf("ovsdb: Config.CA: %q: has no certificate", c.CA)
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
-		return nil, fmt.Errorf("ovsdb: certFile and keyFile: %w", err)
+		return nil, fmt.Errorf("ovsdb: Config.Cert and Key: %w", err)
 	}
 	return (&tls.Dialer{Config: &tls.Config{
 		Certificates:       []tls.Certificate{pair},

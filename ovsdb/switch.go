@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ type Node interface {
 	Provide(owner string, parts *node.Config) error
 	Switch() *vswitch.Switch
 	PortsUp() map[string]bool
+	Config() *node.Config
 }
 
 // A Switch is a Physical_Switch of a database.
@@ -50,8 +53,9 @@ type Switch struct {
 	hosts  hosts
 	status Status
 
-	provided []table.Segment // for the node, by apply only
+	provided []table.Segment // for the node; this and the next by serve only
 	asked    []table.Segment // what these were made of
+	known    map[string]bool // ports that the node had then
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -63,12 +67,62 @@ func New(n Node, c *Config) (*Switch, error) {
 		return nil, err
 	}
 	s := &Switch{node: n, cfg: *c, log: c.Log, kick: make(chan struct{}, 1), db: new(table.Database), hosts: hosts{again: true}}
-	s.sw = table.Switch{Name: c.Name, Ports: c.Ports, Local: c.TunnelIPs}
+	s.sw = s.described(c)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.status.State, s.status.Since = Connecting, time.Now()
 	return s, nil
+}
+
+// Configure changes Ports and TunnelIPs, before or while Run runs. Owner and Log stay: an error says that another setting changes, for
+// which a new Switch is needed, and nothing has changed then. A port that is taken out stays in the database, where it has no effect.
+func (s *Switch) Configure(c *Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	sw := s.described(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key := s.cfg.fixed(c); key != "" {
+		return fmt.Errorf("ovsdb: Config.%s: cannot change while the Switch runs", key)
+	}
+	s.cfg.Ports, s.cfg.TunnelIPs, s.sw, s.dirty = c.Ports, c.TunnelIPs, sw, true
+	s.wake()
+	return nil
+}
+
+// described returns what the switch says of itself.
+func (s *Switch) described(c *Config) table.Switch {
+	sw := table.Switch{Name: c.Name, Ports: c.Ports, Local: c.TunnelIPs}
+	if len(sw.Local) > 0 {
+		return sw
+	}
+	for _, t := range s.node.Config().Tunnels {
+		if t.Name == c.Tunnel {
+			sw.Local = slices.DeleteFunc([]netip.Addr{t.Local, t.Local6}, func(a netip.Addr) bool { return !ownAddr(a) })
+		}
+	}
+	return sw
+}
+
+// look follows the addresses of the tunnel and the ports of the node, and tries again what was refused.
+func (s *Switch) look() {
+	s.mu.Lock()
+	c := s.cfg
+	s.mu.Unlock()
+	sw, ports := s.described(&c), s.node.PortsUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range c.Ports {
+		_, was := s.known[p]
+		_, is := ports[p]
+		s.dirty = s.dirty || was != is
+	}
+	if !slices.Equal(sw.Local, s.sw.Local) && slices.Equal(c.TunnelIPs, s.cfg.TunnelIPs) {
+		s.sw.Local, s.dirty = sw.Local, true
+	}
+	s.dirty = s.dirty || len(s.status.Refused) > 0
 }
 
 // Run does what the database says until ctx is done. Then the hosts of the switch leave the database, and its segments and rows the
@@ -187,7 +241,7 @@ func (s *Switch) serve(ctx context.Context) error {
 			return err
 		case <-s.kick:
 		case <-tick.C:
-			s.set(func(st *Status) { s.dirty = s.dirty || len(st.Refused) > 0 })
+			s.look()
 		}
 		s.apply()
 		s.say(ctx, c)
@@ -209,6 +263,14 @@ func (s *Switch) apply() {
 	res := s.db.Read(&s.sw)
 	again := len(s.status.Refused) > 0
 	s.mu.Unlock()
+	s.known = s.node.PortsUp()
+	for i := range res.Segments { // a port may come later
+		x := &res.Segments[i]
+		x.Members = slices.DeleteFunc(x.Members, func(m table.Member) bool {
+			_, known := s.known[m.Port]
+			return !known
+		})
+	}
 
 	refused := map[string]error{}
 	if again || !reflect.DeepEqual(res.Segments, s.asked) {

@@ -3,9 +3,12 @@ package ovsdb
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 )
 
@@ -148,4 +151,52 @@ func TestManyMACs(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.until("no MACs", func() bool { return l.sw.Status().Rows == 0 && l.rows() == "" })
+}
+
+// Configure adds and removes ports under traffic. A port that the node does not have yet is bound when it comes; the others work.
+func TestConfigure(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	l.guest.Ping("10.0.0.2", 1)
+	next := l.sw.cfg
+	next.Ports = []string{"p1", "p2", "p3"}
+	check.OK(t, l.sw.Configure(&next))
+	l.until("p3 in the database", func() bool { return strings.Contains(l.db.Ctl("list-ports", "us"), "p3") })
+	l.db.Ctl("bind-ls", "us", "p3", "0", "ls0")
+	l.until("a fault of p3", func() bool {
+		return strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p3"), "invalid_vlan_map")
+	})
+	l.guest.Ping("10.0.0.2", 1)
+	cfg := l.node.Config()
+	cfg.Ports = append(cfg.Ports, node.Port{Name: "p3"})
+	l.us.Do(func() { check.OK(t, l.node.Apply(cfg)) })
+	l.until("no fault of p3", func() bool {
+		return !strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p3"), "invalid_vlan_map")
+	})
+	next.Ports = []string{"p1"}
+	check.OK(t, l.sw.Configure(&next))
+	l.until("p1 alone is bound", func() bool { return l.sw.Status().LeftOut["unknown-port"] == 2 })
+	l.guest.Ping("10.0.0.2", 1)
+	if st := l.sw.Status(); st.State != Connected || st.Segments != 1 {
+		t.Errorf("%+v", st)
+	}
+	next.Target = "unix:/elsewhere"
+	if err := l.sw.Configure(&next); err == nil || err.Error() != "ovsdb: Config.Target: cannot change while the Switch runs" {
+		t.Error(err)
+	}
+}
+
+// Without tunnelIPs, the addresses are those of the tunnel, also after it has moved.
+func TestTunnelMoves(t *testing.T) {
+	l := newLab(t)
+	next := l.sw.cfg
+	next.TunnelIPs = nil
+	check.OK(t, l.sw.Configure(&next))
+	l.us.Addr("eth0", "192.0.2.7/24")
+	cfg := l.node.Config()
+	cfg.Tunnels[0].Local = netip.MustParseAddr("192.0.2.7")
+	l.us.Do(func() { check.OK(t, l.node.Apply(cfg)) })
+	l.until("the new address", func() bool {
+		return strings.Contains(l.db.Ctl("get", "Physical_Switch", "us", "tunnel_ips"), "192.0.2.7")
+	})
 }
