@@ -18,6 +18,7 @@
 //	GET  /v1/evpn/peers, /v1/evpn/vni          [EVPNPeer ...], [EVPNSegment ...]
 //	GET  /v1/evpn/routes?type=&vni=&peer=      [EVPNRoute ...]
 //	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
+//	GET  /v1/ovsdb, /v1/ovsdb/left-out         OVSDB, [OVSDBRow ...]
 //	GET  /v1/config                            the configuration as a file, with defaults
 //	PUT  /v1/config?dry-run= a configuration   ConfigChange
 //	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI

@@ -43,6 +43,8 @@ var Requests = []Request{
 	{"GET", "/v1/evpn/vni", nil, nil, []EVPNSegment{}, false},
 	{"GET", "/v1/evpn/routes", []string{"type", "vni", "peer"}, nil, []EVPNRoute{}, false},
 	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
+	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
+	{"GET", "/v1/ovsdb/left-out", nil, nil, []OVSDBRow{}, false},
 	{"GET", "/v1/config", nil, nil, nil, false},
 	{"PUT", "/v1/config", []string{"dry-run"}, nil, ConfigChange{}, false},
 	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
@@ -161,6 +163,16 @@ func (c *Client) EVPNRoutes(ctx context.Context, q Query) ([]EVPNRoute, error) {
 // EVPNDuplicates returns the MACs that have moved too often.
 func (c *Client) EVPNDuplicates(ctx context.Context) ([]EVPNDuplicate, error) {
 	return ask[[]EVPNDuplicate](ctx, c, "/v1/evpn/duplicates", nil)
+}
+
+// OVSDB returns the state of the section ovsdb. Without the section it is an [*Error] with status 404.
+func (c *Client) OVSDB(ctx context.Context) (OVSDB, error) {
+	return ask[OVSDB](ctx, c, "/v1/ovsdb", nil)
+}
+
+// OVSDBLeftOut returns rows of the database that have no effect, or not all of it, at most 64.
+func (c *Client) OVSDBLeftOut(ctx context.Context) ([]OVSDBRow, error) {
+	return ask[[]OVSDBRow](ctx, c, "/v1/ovsdb/left-out", nil)
 }
 
 // Reload makes the node read its file again.

@@ -89,6 +89,7 @@ require (
 	github.com/vxswitch/vxswitch/evpn v0.0.0
 	github.com/vxswitch/vxswitch/flannel v0.0.0
 	github.com/vxswitch/vxswitch/flannel/kube v0.0.0
+	github.com/vxswitch/vxswitch/ovsdb v0.0.0
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
@@ -101,4 +102,5 @@ replace (
 	github.com/vxswitch/vxswitch/hostnet => ../hostnet
 	github.com/vxswitch/vxswitch/metrics => ../metrics
 	github.com/vxswitch/vxswitch/offload => ../offload
+	github.com/vxswitch/vxswitch/ovsdb => ../ovsdb
 )

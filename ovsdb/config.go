@@ -21,7 +21,7 @@ const DefaultOwner = "ovsdb"
 
 // Config says which database there is, and which switch the node is in it.
 type Config struct {
-	Target    string       `json:"target"`              // ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed
+	Target    string       `json:"target"`              // of the ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed
 	Name      string       `json:"name"`                // of the Physical_Switch; needed
 	Ports     []string     `json:"ports,omitempty"`     // ports of the node that the controller may bind
 	Tunnel    string       `json:"tunnel"`              // of the node, of type vxlan, for all Logical_Switches; needed

@@ -22,6 +22,8 @@ Show:
   evpn peers|vni|duplicates         sessions of BGP; segments that take part; MACs that have moved too often
   evpn routes [type N] [vni N] [peer ADDR]
                                     routes of peers, of one peer or type, and those of the node
+  ovsdb [show]                      OVSDB: the connection with the database, what it has the node do, and why some is left out
+  ovsdb left-out                    rows of the database without effect
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters

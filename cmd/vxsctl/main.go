@@ -152,6 +152,7 @@ var commands = []command{
 	{name: "flows", table: flowsTable},
 	{name: "flannel", table: flannelTable, ops: []string{"leases"}, do: (*session).flannel},
 	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "routes", "duplicates", api.Clear}, do: (*session).evpn},
+	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, do: (*session).ovsdb},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
 	{name: "config", do: (*session).config},
 	{name: "stats", table: statsTable},

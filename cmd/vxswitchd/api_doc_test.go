@@ -31,7 +31,7 @@ const report = "\x08\x00\x00\x00\x00\x00\x0a\x00\x01\x00\x5e\x01\x02\x03\x02\x00
 func TestDocumentedRequests(t *testing.T) {
 	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
 		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp", "type": "3", "peer": "127.0.0.9"}
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
@@ -42,8 +42,8 @@ func TestDocumentedRequests(t *testing.T) {
 		"PUT /v1/config":               json.RawMessage(config),
 		"PUT /v1/config/{list}/{name}": json.RawMessage(`{"vni": 20}`),
 	}
-	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/routes?peer=127.0.0.9"} // there is no etcd, and nobody who speaks BGP
-	for _, x := range [][3]string{                                                                   // a row that waits
+	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/routes?peer=127.0.0.9", "/v1/ovsdb/left-out"} // there is no etcd, and nobody who speaks BGP or OVSDB
+	for _, x := range [][3]string{                                                                                         // a row that waits
 		{"PUT", "/v1/config/segments/30", `{"vni": 30, "tunnel": "vx"}`},
 		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
 		{"DELETE", "/v1/config/segments/30", ""},

@@ -80,6 +80,9 @@ func effective(cfg *file.Config) []byte {
 				"maxRoutes", evpn.DefaultPeerRoutes, "maxStale", evpn.DefaultMaxStale.String())
 		}
 	}
+	if o, ok := tree["ovsdb"].(map[string]any); ok {
+		dropEmpty(o, "ports", "tunnelIPs")
+	}
 	if c, ok := tree["control"].(map[string]any); ok {
 		defaults(c, "mode", "0600")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb"
 )
 
 // owner is the owner of rows made over the socket.
@@ -50,13 +51,13 @@ func (s *signals) stop() {
 func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner}, Offload: carry, Log: log})
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, ovsdb.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
 	d := &daemon{file: name, n: n, out: out}
 	d.api = newServer(n, d.reload, d.apply)
-	d.api.flannel, d.api.evpn = newFlannel(n, log), newEVPN(n, log)
+	d.api.flannel, d.api.evpn, d.api.ovsdb = newFlannel(n, log), newEVPN(n, log), newOVSDB(n, log)
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()
@@ -71,7 +72,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 		complain(errs, err)
 	}
 	cfg = d.api.config()
-	m, err := monitored(metrics, n, d.api.flannel, d.api.evpn)
+	m, err := monitored(metrics, n, d.api)
 	if err != nil {
 		return err
 	}
@@ -142,13 +143,14 @@ func (d *daemon) apply(cfg *file.Config) error {
 		}
 	}
 	was := d.n.Config()
-	started, advertised := d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN)
+	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.ovsdb.change(cfg.OVSDB)}
 	err := saveOwned(&cfg.Config)
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
 	}
-	started(err == nil)
-	advertised(err == nil)
+	for _, done := range changed {
+		done(err == nil)
+	}
 	if err != nil {
 		if moved {
 			next.close()
@@ -174,6 +176,7 @@ func (d *daemon) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
+	d.api.ovsdb.end(false)
 	d.api.evpn.end(false)
 	d.api.flannel.end(false)
 	d.socket.close()

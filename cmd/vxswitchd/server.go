@@ -47,6 +47,7 @@ type server struct {
 
 	flannel *flannelKeeper
 	evpn    *evpnKeeper
+	ovsdb   *ovsdbKeeper
 
 	http    http.Server
 	end     context.CancelFunc // of every stream
@@ -66,7 +67,7 @@ type server struct {
 func newServer(n *node.Node, reload func() error, apply func(*file.Config) error) *server {
 	silent := slog.New(slog.DiscardHandler)
 	s := &server{
-		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), ovsdb: newOVSDB(n, silent), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
@@ -107,7 +108,7 @@ func newServer(n *node.Node, reload func() error, apply func(*file.Config) error
 
 // config returns the configuration of the node and the sections that run.
 func (s *server) config() *file.Config {
-	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config()}
+	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config(), OVSDB: s.ovsdb.config()}
 }
 
 // handlers has what answers each of [api.Requests].
@@ -137,6 +138,9 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/evpn/routes":     s.getEVPNRoutes,
 		"GET /v1/evpn/duplicates": s.getEVPNDuplicates,
 		"POST /v1/evpn":           s.postEVPN,
+
+		"GET /v1/ovsdb":          s.getOVSDB,
+		"GET /v1/ovsdb/left-out": s.getOVSDBLeftOut,
 
 		"GET /v1/config":                  s.getConfig,
 		"PUT /v1/config":                  s.putConfig,

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
@@ -22,6 +24,7 @@ type Config struct {
 
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
 	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
+	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
 }
 
 // Parse reads a file. The error is of type [setting.Errors], each with its position in the text and its key.
@@ -51,6 +54,16 @@ func (c *Config) sections(r *conf.Report) {
 	if e := c.EVPN; e != nil && !r.Told("evpn") {
 		r.Ask("evpn", *e, e.Check)
 		c.named(r, e)
+	}
+	if o := c.OVSDB; o != nil && !r.Told("ovsdb") {
+		r.Ask("ovsdb", *o, o.Check)
+		is := func(t node.Tunnel) bool { return t.Name == o.Tunnel }
+		if i := slices.IndexFunc(c.Tunnels, is); r.Failed("ovsdb.tunnel") {
+		} else if i < 0 {
+			r.Fail("ovsdb.tunnel", o.Tunnel, "no such tunnel")
+		} else if c.Tunnels[i].Type != encap.TypeVXLAN {
+			r.Fail("ovsdb.tunnel", o.Tunnel, "tunnels[%d] must have the type vxlan", i)
+		}
 	}
 	if f := c.Flannel; f != nil && !r.Told("flannel") {
 		r.Ask("flannel", *f, f.Check)

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, evpn, flannel, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
 			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
@@ -65,7 +65,10 @@ func TestErrors(t *testing.T) {
 			"2:75: evpn.peers[1].address: 10.0.0.2: peers[0] has this address already\n" +
 			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, bfd, holdTime, hops, limitResets, local, maxRoutes, maxStale, ownAS, passive, passwordFile, port, retry",
 		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"as": 1}]}}`: "1:54: evpn.peers[0].address: the address of the peer is required",
-		`{"flannel": {"pods": 1},}}`:                                        `1:26: invalid character '}' after top-level value`,
+		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
+		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl targets only",
+		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",
+		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", text, err, want)

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb"
+)
+
+// A controlled is the plane of the section ovsdb. What it leaves is gone when it ends.
+type controlled struct{ *ovsdb.Switch }
+
+// Leave implements plane.
+func (controlled) Leave() {}
+
+// An ovsdbKeeper runs the section ovsdb.
+type ovsdbKeeper struct {
+	keeper[ovsdb.Config, controlled]
+}
+
+func newOVSDB(n *node.Node, log *slog.Logger) *ovsdbKeeper {
+	k := new(ovsdbKeeper)
+	k.name, k.log = "ovsdb", log
+	k.anew = func(old, next *ovsdb.Config) bool {
+		// A port that is taken out may leave the node, too, which refuses that while it is in a segment of the controller.
+		gone := func(p string) bool { return !slices.Contains(next.Ports, p) }
+		return old.Restarts(next) || slices.ContainsFunc(old.Ports, gone)
+	}
+	k.configure = func(s controlled, c *ovsdb.Config) error { return s.Configure(c) }
+	k.make = func(c *ovsdb.Config) (controlled, error) {
+		with := *c
+		with.Log = log.With("section", "ovsdb")
+		s, err := ovsdb.New(n, &with)
+		return controlled{s}, err
+	}
+	return k
+}
+
+// errNoOVSDB is the answer without the section.
+var errNoOVSDB = wrong(http.StatusNotFound, "the configuration has no section ovsdb")
+
+// read returns what the section does; ok is false without a section.
+func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
+	cfg := k.config()
+	now, ok := k.status()
+	if cfg == nil || !ok { // it may be removed between the two
+		return o, st, false
+	}
+	o = api.OVSDB{State: ovsdb.Connecting, Since: now.since, Target: cfg.Target, Switch: cfg.Name, LeftOut: map[string]int{}, Refused: map[string]string{}}
+	switch {
+	case now.err != nil:
+		o.State, o.Error, o.Again = "failed", oneLine(now.err), &now.again
+		return o, st, true
+	case now.plane.Switch == nil:
+		return o, st, true
+	}
+	st = now.plane.Status()
+	o.State, o.Since, o.Stale, o.Segments, o.Rows, o.Hosts = st.State, st.Since, st.Stale, st.Segments, st.Rows, st.Hosts
+	o.Error, o.RowError, o.WriteError = said(st.Err), said(st.RowErr), said(st.WriteErr)
+	o.Transactions, o.Failed = st.Transactions, st.Failed
+	for reason, n := range st.LeftOut {
+		o.LeftOut[reason] = n
+	}
+	for name, err := range st.Refused {
+		o.Refused[name] = oneLine(err)
+	}
+	return o, st, true
+}
+
+// said returns the text of an error, "" for nil.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return oneLine(err)
+}
+
+// trouble returns a line for /healthz if the node knows of no controller. A database that is away later is none: what it said last holds.
+func (k *ovsdbKeeper) trouble() string {
+	o, _, ok := k.read()
+	if !ok || o.State == ovsdb.Connected || o.Stale {
+		return ""
+	}
+	return fmt.Sprintf("ovsdb is %s since %s: %s", o.State, o.Since.UTC().Format(time.RFC3339), cmp.Or(o.Error, "the database has not answered yet"))
+}
+
+func (s *server) getOVSDB(w http.ResponseWriter, r *http.Request) error {
+	o, _, ok := s.ovsdb.read()
+	if !ok {
+		return errNoOVSDB
+	}
+	return reply(w, o)
+}
+
+func (s *server) getOVSDBLeftOut(w http.ResponseWriter, r *http.Request) error {
+	_, st, ok := s.ovsdb.read()
+	if !ok {
+		return errNoOVSDB
+	}
+	return list(w, func(yield func(api.OVSDBRow) bool) {
+		for _, l := range st.Left {
+			if !yield(api.OVSDBRow{Table: l.Table, UUID: l.ID, Reason: l.Reason}) {
+				return
+			}
+		}
+	})
+}
+
+// ovsdbMetrics collects what the section does.
+type ovsdbMetrics struct{ k *ovsdbKeeper }
+
+func describeOVSDB(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("vxswitch_ovsdb_"+name, help, labels, nil)
+}
+
+var (
+	descOVSDBUp       = describeOVSDB("up", "1 if the node is connected with the database, as its switch; else 0.")
+	descOVSDBSegments = describeOVSDB("segments", "Logical switches that the node has.")
+	descOVSDBRows     = describeOVSDB("rows", "MACs, neighbours and flood lists of the controller.")
+	descOVSDBHosts    = describeOVSDB("hosts", "MACs of the node in the database, with each of their addresses.")
+	descOVSDBLeft     = describeOVSDB("left_out_rows", "Rows of the database without effect.", "reason")
+	descOVSDBRefused  = describeOVSDB("refused_segments", "Logical switches that the node refuses.")
+	descOVSDBSent     = describeOVSDB("transactions_total", "Transactions of the node.")
+	descOVSDBFailed   = describeOVSDB("failed_transactions_total", "Transactions of the node that the database refused.")
+)
+
+// Describe implements prometheus.Collector.
+func (ovsdbMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descOVSDBUp, descOVSDBSegments, descOVSDBRows, descOVSDBHosts, descOVSDBLeft, descOVSDBRefused, descOVSDBSent, descOVSDBFailed} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m ovsdbMetrics) Collect(ch chan<- prometheus.Metric) {
+	o, _, ok := m.k.read()
+	if !ok {
+		return
+	}
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	gauge(descOVSDBUp, map[bool]int{true: 1}[o.State == ovsdb.Connected])
+	gauge(descOVSDBSegments, o.Segments)
+	gauge(descOVSDBRows, o.Rows)
+	gauge(descOVSDBHosts, o.Hosts)
+	gauge(descOVSDBRefused, len(o.Refused))
+	for reason, n := range o.LeftOut {
+		gauge(descOVSDBLeft, n, reason)
+	}
+	ch <- prometheus.MustNewConstMetric(descOVSDBSent, prometheus.CounterValue, float64(o.Transactions))
+	ch <- prometheus.MustNewConstMetric(descOVSDBFailed, prometheus.CounterValue, float64(o.Failed))
+}
