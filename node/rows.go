@@ -57,6 +57,11 @@ func (n *Node) lacksPort(w wanted, r control.Row) bool {
 	}
 	switch r := r.(type) {
 	case control.MAC:
+		if g := w.segments[r.VNI]; g != nil {
+			if m := g.memberNamed(r.Port); m != nil { // one of several on the port
+				return failed(m.Port)
+			}
+		}
 		return failed(r.Port)
 	case control.Prefix:
 		g := w.segments[r.Via.VNI]
