@@ -18,6 +18,7 @@ type message struct {
 	interval   uint32 // of a query, in seconds; 0 = not said
 	suppress   bool   // of a query: timers stay as they are (RFC 3376, section 4.1.5)
 	sources    bool   // of a query: it is about some sources of the group
+	toAll      bool   // of a query: all hosts get it
 	records    []byte // of a report, as many as it says
 }
 
@@ -107,7 +108,7 @@ func (p *packet) parse6() (m message, why frame.Reason) {
 		return m, frame.BadHeader
 	default:
 		m.group = group(b[8:24])
-		if p.kind == report && m.group[0] != 0xff {
+		if m.group[0] != 0xff && (p.kind == report || m.group != group{}) {
 			return m, frame.BadHeader
 		}
 		if p.kind == query {
@@ -186,7 +187,7 @@ func (m *message) changes(f func(g group, leaves bool)) {
 		}
 		for b := m.records; len(b) > 0; b = b[recordLen(b, size):] {
 			g, sources := mapped(b[4:4+size]), binary.BigEndian.Uint16(b[2:]) != 0
-			if !g.isMulticast() {
+			if !g.isMulticast() || size == 16 && g[0] != 0xff {
 				continue
 			}
 			switch b[0] {

@@ -3,6 +3,7 @@ package snoop
 import (
 	"encoding/binary"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -118,18 +119,49 @@ func (p *packet) look6() bool {
 		return false
 	}
 	p.dst, p.family, p.message = wire.IPv6(b).Dst(), v6, wire.IPv6Len
-	// Messages of MLD follow a hop-by-hop header, and nodes ignore others (RFC 3810, section 5).
+	// Messages of MLD follow a hop-by-hop header with a router alert, and nodes ignore others (RFC 3810, section 6.2).
 	switch next := wire.IPv6(b).NextHeader(); {
 	case next == protoPIM && p.typ() == pimHello:
 		p.kind = router
 	case next == wire.ProtoHopByHop && len(b) >= wire.IPv6Len+8 && b[wire.IPv6Len] == wire.ProtoICMPv6:
 		p.message += 8 * (1 + int(b[wire.IPv6Len+1]))
+		if !alerts(b[wire.IPv6Len+2 : min(p.message, len(b))]) {
+			break
+		}
 		if p.kind = kindOf(p.typ(), mldQuery, mldRouterAd, mldReport1, mldReport1, mldDone, mldReport2); p.kind == other {
 			p.kind = data // of ICMPv6
 		}
 	}
 	return p.dst[0] == 0xff
 }
+
+// alerts reports whether a router alert for MLD is among hop-by-hop options (RFC 2711, section 2.1).
+func alerts(b []byte) bool {
+	for len(b) > 1 {
+		n := 2 + int(b[1])
+		switch {
+		case b[0] == 0: // Pad1
+			n = 1
+		case n > len(b):
+			return false
+		case b[0] == 5 && n == 4:
+			return b[2] == 0 && b[3] == 0
+		}
+		b = b[n:]
+	}
+	return false
+}
+
+// toAllHosts reports whether a frame, of which p is the packet, is to all hosts: 224.0.0.1 or ff02::1, by IP and by MAC.
+func (p *packet) toAllHosts(b []byte) bool {
+	if p.family == v4 {
+		return p.dst == mapped([]byte{224, 0, 0, 1}) && frame.MAC(b) == frame.MAC{1, 0, 0x5e, 0, 0, 1}
+	}
+	return p.dst == allNodes && frame.MAC(b) == frame.MAC{0x33, 0x33, 0, 0, 0, 1}
+}
+
+// allNodes is the group of all IPv6 nodes on the link.
+var allNodes = group{0: 0xff, 1: 2, 15: 1}
 
 // typ returns the first byte of the message, 0 if there is none.
 func (p *packet) typ() byte {

@@ -44,8 +44,8 @@ func (s *state) asks(family int, now frame.Tick) bool {
 	return s.cfg.Querier && now >= s.of[family].until
 }
 
-// query handles the query of another querier. Only those about all groups count in the election, and only if hosts must answer
-// before they are forgotten: who asks otherwise cannot silence us. s.mu is held.
+// query handles the query of another querier. Only those about all groups count in the election, and only if all hosts get them,
+// heed them, and must answer before they are forgotten: who asks otherwise cannot silence us. s.mu is held.
 func (s *state) query(m *message, family int, place frame.Dest, src frame.MAC, now frame.Tick) {
 	x := &s.of[family]
 	who, own := rank(m.src, src), s.rank(family)
@@ -58,6 +58,8 @@ func (s *state) query(m *message, family int, place frame.Dest, src frame.MAC, n
 		if elected && place == x.place && !m.suppress && !m.sources {
 			s.lower(m.group, now+lastQueries*max(1, maxResp)+2)
 		}
+		return
+	case !m.toAll || m.sources: // hosts ignore the latter
 		return
 	case now < x.until && !elected && bytes.Compare(who[:], x.other[:]) > 0:
 		return

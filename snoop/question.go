@@ -54,7 +54,7 @@ func (s *state) question6(g group, maxResp frame.Tick) []byte {
 	const alertLen, mldLen = 8, 28
 	to := [16]byte(g)
 	if g == (group{}) {
-		to = [16]byte{0: 0xff, 1: 2, 15: 1}
+		to = allNodes
 	}
 	b := make([]byte, wire.EthernetLen+wire.IPv6Len+alertLen+mldLen)
 	s.ethernet(b, frame.MAC{0x33, 0x33, to[12], to[13], to[14], to[15]}, wire.TypeIPv6)

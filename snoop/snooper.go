@@ -97,11 +97,12 @@ func (s *Snooper) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Drop(frame.Policy)
 	}
 	src := frame.MAC(f.Bytes()[6:])
+	m.toAll = p.toAllHosts(f.Bytes())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch place := f.From; p.kind { // of a peer without a number it is the tunnel
 	case report:
-		s.report(&m, place, at.Tick)
+		s.report(&m, place, s.cfg.FastLeave && !f.Tunnel, at.Tick)
 	case query:
 		s.counts[countQueries].Add(1)
 		s.query(&m, p.family, place, src, at.Tick)

@@ -22,15 +22,15 @@ type row struct {
 	at    *shares.Item[*row]
 }
 
-// report applies what a host says. s.mu is held.
-func (s *state) report(m *message, place frame.Dest, now frame.Tick) {
+// report applies what a host says, which with alone is the only one at the place. s.mu is held.
+func (s *state) report(m *message, place frame.Dest, alone bool, now frame.Tick) {
 	left := false
 	m.changes(func(g group, leaves bool) {
 		switch {
 		case g.flooded():
 		case leaves:
 			left = true
-			s.leave(key{g, place}, now)
+			s.leave(key{g, place}, alone, now)
 		default:
 			s.join(key{g, place}, now)
 		}
@@ -78,12 +78,13 @@ func (s *state) crowd(place frame.Dest, until frame.Tick) {
 	}
 }
 
-// leave notes that a host has stopped to listen. Others behind the same place may go on: the querier asks them. s.mu is held.
-func (s *state) leave(k key, now frame.Tick) {
+// leave notes that a host has stopped to listen. Others behind the same place, unless it is alone, may go on: the querier asks
+// them. s.mu is held.
+func (s *state) leave(k key, alone bool, now frame.Tick) {
 	r := s.rows[k]
 	switch {
 	case r == nil:
-	case s.cfg.FastLeave && k.place.Peer() == 0:
+	case alone:
 		s.remove(r)
 	case s.asks(k.group.family(), now):
 		if r.asks == 0 {
