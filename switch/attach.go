@@ -108,7 +108,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		if _, taken := x.circuits.Load(tagKey(a.tag)); taken && a.cfg.Match == nil {
 			return fmt.Errorf("tag: %w", ErrTagTaken)
 		}
-		if a.cfg.Match != nil && slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x && m.tag == a.tag }) {
+		if slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x && m.tag == a.tag }) {
 			return fmt.Errorf("tag: %w", ErrTagTaken)
 		}
 		if second = slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port.of == x }); second && isTunnel {

@@ -194,3 +194,38 @@ func (l *lab) dest(v *VSI, m frame.MAC) frame.Dest {
 	e, _ := v.FDB().Get(m)
 	return e.Dest
 }
+
+// In one segment a tag of a port has one attachment, in whichever order they come: a flooded frame would leave twice.
+func TestMatchOfTheSameSegment(t *testing.T) {
+	inLab(t, func(l *lab) {
+		p, _ := l.port("p", 10)
+		all := matchFunc(func(*frame.Frame) bool { return true })
+		v2 := check.Must(l.s.VSI(2, nil))(t)
+		check.Must(v2.AttachWith(p, 20, &AttachConfig{Match: all}))(t)
+		_, err := v2.Attach(p, 20)
+		check.ErrorIs(t, "without a Match, after one with", err, ErrTagTaken)
+		_, err = v2.AttachWith(p, 20, &AttachConfig{Match: all})
+		check.ErrorIs(t, "a second Match", err, ErrTagTaken)
+		a := newStub("a")
+		check.Must(v2.Attach(a, 0))(t)
+		a.send(eth(frame.Broadcast, mac(1), 0x800))
+		check.Equal(t, "copies", tags(p.sent()), "0x14")
+	})
+}
+
+// Where there is no number for a sub-port, nothing is left of a port that was new.
+func TestNoNumberForSubport(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.port("p", 10)
+		l.s.nums.next = 1<<16 - 2
+		q := newStub("q")
+		_, err := l.v.AttachWith(q, 10, &AttachConfig{Match: matchFunc(func(*frame.Frame) bool { return true })})
+		check.ErrorIs(t, "attach", err, ErrTooMany)
+		check.True(t, !q.closed.Load(), "closed")
+		a := check.Must(l.v.Attach(q, 10))(t)
+		check.Equal(t, "number", a.Dest(0).Port(), 1<<16-1)
+		_, err = l.v.Attach(q, 11)
+		check.ErrorIs(t, "attach", err, ErrTooMany)
+		check.OK(t, a.Detach())
+	})
+}
