@@ -42,7 +42,7 @@ const (
 	validLifetime     = 30 * 24 * 3600 // seconds
 	preferredLifetime = 7 * 24 * 3600
 
-	maxDNS = 127 // fit an option
+	minInterval = 3 * time.Second // between two to all hosts
 )
 
 // MinHostMTU is the smallest MTU of IPv6 (RFC 8200, section 5).
@@ -71,14 +71,23 @@ func (c *RouterAdvertisements) check(w *setting.Check, in *InterfaceConfig) {
 	if c.MTU != 0 && (c.MTU < MinHostMTU || c.MTU > 65535) {
 		w.Want(at+".MTU", c.MTU, "%d to 65535, or 0", MinHostMTU)
 	}
-	if len(c.DNS) > maxDNS {
-		w.Want(at+".DNS", len(c.DNS), "at most %d addresses", maxDNS)
+	if n := c.size(in); n > MinHostMTU {
+		w.Wrong(at, nil, "takes %d bytes with %d networks and %d DNS servers; at most %d fit every link", n, len(in.networks6()), len(c.DNS), MinHostMTU)
 	}
 	for _, a := range c.DNS {
 		if !a.Is6() || a.Zone() != "" || !hostaddr.Is6(a.As16()) {
 			w.Want(at+".DNS", a, "IPv6 addresses of hosts")
 		}
 	}
+}
+
+// size returns the length of the IP packet of an advertisement with an MTU.
+func (c *RouterAdvertisements) size(in *InterfaceConfig) int {
+	n := wire.IPv6Len + 16 + 8 + 8 + 32*len(in.networks6())
+	if len(c.DNS) > 0 {
+		n += 8 + 16*len(c.DNS)
+	}
+	return n
 }
 
 // networks6 returns the IPv6 networks of the addresses, without duplicates.
@@ -144,7 +153,8 @@ type advertiser struct {
 	next frame.Tick // when the next one is due; 0: at once
 }
 
-// due reports whether an advertisement is due, and sets the time of the next one: between a third of the interval and all of it.
+// due reports whether an advertisement is due, and sets the time of the next one: between a third of the interval, but at least
+// minInterval, and all of it.
 func (a *advertiser) due(now frame.Tick, c *RouterAdvertisements) bool {
 	if a.next != 0 && int32(now-a.next) < 0 {
 		return false
@@ -153,7 +163,8 @@ func (a *advertiser) due(now frame.Tick, c *RouterAdvertisements) bool {
 	if a.sent++; a.sent < firstAdvertisements {
 		longest = min(longest, firstInterval)
 	}
-	a.next = now + frame.Tick((longest/3+rand.N(longest-longest/3))/time.Second)
+	least := max(longest/3, minInterval)
+	a.next = now + frame.Tick((least+rand.N(longest-least))/time.Second)
 	return true
 }
 

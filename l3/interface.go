@@ -258,7 +258,9 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 // Close removes the interface, the routes of its addresses, the next hops on it, and routes that
 // have no other next hop. Hosts hear that they have lost their router, unless other VTEPs have the same gateway.
 func (i *Interface) Close() error {
-	i.Retire()
+	if i.vrf.Interface(i.cfg.VNI) == i { // another may have followed it
+		i.Retire()
+	}
 	return i.close(false)
 }
 
