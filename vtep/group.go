@@ -59,25 +59,27 @@ func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 // marksCopies reports whether headers say what is a copy of a flooded frame.
 func (v *VTEP) marksCopies() bool { return v.cfg.Type == encap.TypeGPE || v.cfg.Type == encap.TypeOwn }
 
-// toGroups stages one datagram for each multicast group of a list. It returns why none can be
-// sent.
+// wrapGroups adds the tunnel header to a frame for the multicast groups of a list.
 //
 // VXLAN-GPE marks frames that the ingress has replicated (B bit; draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
 // Copies to a group are not marked, since the network makes them.
-func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) frame.Reason {
-	p := &w.scratch[i]
-	x := &p.wrapped
-	if marks := w.v.marksCopies(); marks || l.noPeers() {
-		if marks {
-			x = &p.group
-		}
-		if r := w.wrap(x, o.F, frame.VNI(o.Tag), false, nil); r != frame.NotDropped {
-			return r
-		}
+func (w *writer) wrapGroups(l *floodList, i int, o *frame.Out) (*wrapped, frame.Reason) {
+	x := &w.scratch[i].wrapped
+	switch {
+	case w.v.marksCopies():
+		x = &w.scratch[i].group
+	case !l.noPeers():
+		return x, frame.NotDropped // wrapped already
 	}
+	return x, w.wrap(x, o.F, frame.VNI(o.Tag), false, nil)
+}
+
+// toGroups stages one datagram for each multicast group of a list.
+func (w *writer) toGroups(l *floodList, x *wrapped, i int, o *frame.Out, varied bool) {
 	for _, h := range l.groups {
 		if varied {
-			if o.F.SegLen() > w.v.mtuTo(h) {
+			if o.F.SegLen()+x.extra > w.v.mtuTo(h) {
+				p := &w.scratch[i]
 				p.copies++
 				p.lose(tooLong, 1, frame.TooBig)
 				continue
@@ -86,5 +88,4 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) frame.
 		}
 		w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.groups)
 	}
-	return frame.NotDropped
 }

@@ -82,6 +82,9 @@ func (r *reader) handOver(f *frame.Frame, head encap.GPE) frame.Reason {
 	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
 		return drop
 	}
+	if uint64(head)&r.v.reserved != 0 {
+		return frame.ReservedBits
+	}
 	p := OAMPacket{From: r.src, VNI: f.VNI, Data: f.Bytes()[encap.VXLANLen:]}
 	if head&encap.GPEFlagProtocol != 0 {
 		p.Next = head.Next()
@@ -159,9 +162,8 @@ func (r *reader) forget(b *frame.Batch) {
 	r.took = false
 }
 
-// addNSH puts an NSH between the header and a frame, if the handler says so. The packet may be limit bytes long without the tunnel
-// header.
-func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, limit int) frame.Reason {
+// addNSH puts an NSH between the header and a frame, if the handler says so. To one hop the frame must fit with it.
+func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, to *hop) frame.Reason {
 	p.long = w.services.Send(append(p.long[:0], p.header[:]...), f, vni)
 	n := len(p.long) - encap.VXLANLen
 	if n == 0 {
@@ -176,9 +178,10 @@ func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, limit int) fr
 		return frame.BadHeader
 	case h.Index() == 0:
 		return frame.ServiceIndex
-	case f.SegLen()+n > limit:
+	case to != nil && f.SegLen()+n > w.v.mtuTo(to):
 		return frame.TooBig
 	}
+	p.extra = n
 	p.long[encap.GPENextAt], h[encap.NSHNextAt] = byte(encap.NextNSH), p.header[encap.GPENextAt]
 	p.whole[0] = p.long
 	return frame.NotDropped

@@ -263,3 +263,69 @@ func (c *cutter) Receive(f *frame.Frame, _ encap.NSH, _ frame.Endpoint) frame.Ve
 }
 
 func (c *cutter) Send(b []byte, _ *frame.Frame, _ frame.VNI) []byte { return b }
+
+// A flooded frame with an NSH goes to the peers that it fits to with it; the other copies are lost by name.
+func TestServicesFlood(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		u := &groupFake{fake: fake4()}
+		v := gpeVTEP(t, Config{}, u)
+		a, b := at(1), at(2)
+		if group {
+			b = groupAt(1)
+		}
+		flood(t, v, vni, a, b)
+		check.OK(t, v.SetServices(&hooks{add: nsh(9, 0, "metadata")}))
+		u.path(endpoint(t, a), 1000, nil)
+		w := v.Writer(0)
+		least := 1000 - (1500 - v.MTU(0))
+		for n, want := range map[int]int{least - 16: 2, least - 15: 1, v.MTU(0) - 16: 1, v.MTU(0) - 15: 0} {
+			f := frame.Make(append(inner(1), make([]byte, n-60)...))
+			o, lost := []frame.Out{{F: &f, Tag: vni}}, v.lost[frame.TooBig].Load()
+			u.sent = nil
+			check.OK(t, w.Write(o))
+			copies := 0
+			for _, s := range u.sent {
+				copies += len(s.to)
+			}
+			check.Equal(t, fmt.Sprintf("copies of %d bytes, group %v", n, group), copies, want)
+			drop, gone := frame.NotDropped, uint64(0)
+			switch want {
+			case 0:
+				drop = frame.TooBig
+			case 1:
+				gone = 1
+			}
+			check.Equal(t, "drop", o[0].Drop, drop)
+			check.Equal(t, "lost", v.lost[frame.TooBig].Load()-lost, gone)
+		}
+	}
+}
+
+// Of two address families, one takes longer frames: a frame that fits there only goes there, with an NSH, too.
+func TestServicesFloodFamilies(t *testing.T) {
+	u, u6 := fake4(), fake6()
+	v := gpeVTEP(t, Config{}, u, u6)
+	flood(t, v, vni, at(1), at6(2))
+	check.OK(t, v.SetServices(&hooks{add: nsh(9, 0, "metadata")}))
+	some, all := v.FloodMTU(vni)
+	check.Equal(t, "difference", some-all, 20)
+	f := frame.Make(append(inner(1), make([]byte, some-16-60)...))
+	o := []frame.Out{{F: &f, Tag: vni}}
+	check.OK(t, v.Writer(0).Write(o))
+	check.Equal(t, "drop", o[0].Drop, frame.NotDropped)
+	check.Equal(t, "to IPv4", len(u.sent), 1)
+	check.Equal(t, "to IPv6", len(u6.sent), 0)
+	check.Equal(t, "lost", v.lost[frame.TooBig].Load(), 1)
+}
+
+// Reserved bits are judged in OAM packets, too.
+func TestOAMReserved(t *testing.T) {
+	u := fake4()
+	v := gpeVTEP(t, Config{Reserved: ReservedStrict}, u)
+	h := &hooks{}
+	check.OK(t, v.SetOAM(h))
+	p := gpeNext(0x80, 1, vni, []byte("oam"))
+	p[1] = 1
+	fs := u.hear(t, v.Readers()[0], at(1), p, gpe(vni, frame.Ethernet, false, inner(1)))
+	check.True(t, len(fs) == 2 && fs[0].Drop == frame.ReservedBits && h.oam == nil, "%v, %q", fs, h.oam)
+}

@@ -33,13 +33,9 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *h
 		}
 	case encap.TypeGPE:
 		encap.PutGPE(p.header[:], vni, f.Kind, bum)
-		p.whole[0] = p.header[:]
+		p.whole[0], p.extra = p.header[:], 0
 		if w.services != nil {
-			limit := w.v.least()
-			if to != nil {
-				limit = w.v.mtuTo(to)
-			}
-			if r := w.addNSH(p, f, vni, limit); r != frame.NotDropped {
+			if r := w.addNSH(p, f, vni, to); r != frame.NotDropped {
 				return r
 			}
 		}

@@ -98,6 +98,7 @@ type wrapped struct {
 	parts  [][]byte  // whole, or the pieces of a superframe
 	seg    uint16    // 0, or the size of these segments
 	long   []byte    // header that does not fit the other
+	extra  int       // bytes of an NSH, which the MTU does not leave room for
 }
 
 // release forgets the borrowed frame.
@@ -226,13 +227,24 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	if !ok {
 		return frame.NoPeer
 	}
-	l := n.flood.Load().listFor(o.F)
-	varied = varied || o.F.SegLen() > w.v.least() && !w.v.oneFamily() // too long for one family
+	l, p := n.flood.Load().listFor(o.F), &w.scratch[i]
+	extra := 0
 	if !l.noPeers() {
-		if r := w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true, nil); r != frame.NotDropped {
+		if r := w.wrap(&p.wrapped, o.F, frame.VNI(o.Tag), true, nil); r != frame.NotDropped {
 			return r
 		}
+		extra = p.extra
 	}
+	x := &p.wrapped // towards groups
+	if len(l.groups) > 0 {
+		var r frame.Reason
+		if x, r = w.wrapGroups(l, i, o); r != frame.NotDropped {
+			return r
+		}
+		extra = max(extra, x.extra)
+	}
+	// A frame may be too long for one family, or with an NSH for a peer.
+	varied = varied || o.F.SegLen()+extra > w.v.least() && (extra > 0 || !w.v.oneFamily())
 	if varied {
 		w.count()
 		w.hop, w.list = nil, nil
@@ -247,15 +259,11 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 			to = w.without(l, s, o.Skip)
 		}
 		if len(to) > 0 {
-			w.stage(s, i, &w.scratch[i].wrapped, o.F, to, w.v.header)
+			w.stage(s, i, &p.wrapped, o.F, to, w.v.header)
 		}
 	}
-	if len(l.groups) > 0 {
-		if r := w.toGroups(l, i, o, varied); r != frame.NotDropped {
-			return r
-		}
-	}
-	if w.scratch[i].copies == 0 {
+	w.toGroups(l, x, i, o, varied)
+	if p.copies == 0 {
 		return frame.NoPeer
 	}
 	if varied {
@@ -315,7 +323,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 		if h.num == o.Skip {
 			continue
 		}
-		if o.F.SegLen() > w.v.mtuTo(h) {
+		if o.F.SegLen()+p.extra > w.v.mtuTo(h) {
 			p.copies++
 			p.lose(tooLong, 1, frame.TooBig)
 			continue
