@@ -45,7 +45,7 @@ func (s *Switch) FlushPort(p Port) error {
 		if a.port != x {
 			s.gens.FlushPort(a.port.num)
 		}
-		a.vsi.left(a.Dest(0), nil)
+		a.vsi.flushed(a.Dest(0))
 		a.vsi.fdb.Flushed(a.Dest(0))
 	}
 	return nil
@@ -66,7 +66,7 @@ func (s *Switch) FlushPeer(d frame.Dest) error {
 		if a.port.num != d.Port() {
 			continue
 		}
-		a.vsi.left(d, nil)
+		a.vsi.flushed(d)
 		a.vsi.fdb.Flushed(d)
 	}
 	return nil

@@ -81,6 +81,17 @@ func (v *VSI) left(d frame.Dest, gone *Attachment) {
 	}
 }
 
+// flushed tells the stages of a segment that MACs at a Dest are flushed, except who listens to groups: hosts still do. s.mu is held.
+func (v *VSI) flushed(d frame.Dest) {
+	stages := map[Leaver]struct{}{}
+	collectVSI(stages, v)
+	for t := range stages {
+		if _, is := t.(Selector); !is {
+			t.Left(d)
+		}
+	}
+}
+
 // collectVSI finds the stages of one kind of a segment and its attachments. s.mu is held.
 func collectVSI[T comparable](stages map[T]struct{}, v *VSI) {
 	collect(stages, v.cfg.Slots)

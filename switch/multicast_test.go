@@ -98,3 +98,26 @@ func TestSelection(t *testing.T) {
 		}
 	})
 }
+
+// leftPicks counts what it is to forget.
+type leftPicks struct {
+	picks
+	left []frame.Dest
+}
+
+func (p *leftPicks) Left(d frame.Dest) { p.left = append(p.left, d) }
+
+// A Selector forgets listeners that have gone, and none whose MACs are flushed: they still listen, and would be lost until they are
+// asked again.
+func TestSelectorLeft(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, at := l.port("a", 0)
+		p := &leftPicks{}
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{Multicast: p}}))
+		check.OK(t, l.s.FlushPort(a))
+		check.OK(t, l.s.FlushPeer(at.Dest(0)))
+		check.Equal(t, "places forgotten for flushed MACs", len(p.left), 0)
+		check.OK(t, at.Detach())
+		check.True(t, slices.Equal(p.left, []frame.Dest{at.Dest(0)}), "%v", p.left)
+	})
+}

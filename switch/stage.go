@@ -24,8 +24,8 @@ type Housekeeper interface {
 }
 
 // A Leaver is a Stage that remembers where frames came from. The switch calls Left when a port has left a segment,
-// or a peer its tunnel, and when their MACs are flushed: what it has learned from d is old, for a port also what it has
-// learned from the peers behind it. Left must not call the switch, except for Notify. The type must be comparable.
+// or a peer its tunnel, and unless it is a Selector when their MACs are flushed: what it has learned from d is old, for a port also
+// what it has learned from the peers behind it. Left must not call the switch, except for Notify. The type must be comparable.
 type Leaver interface {
 	Stage
 	Left(d frame.Dest)
