@@ -162,10 +162,19 @@ func (k *checker) policy(key string, p *Policy) {
 	k.Ask(key, *p, p.Check)
 }
 
-// policyName checks the name of a policy, "" for none.
-func (k *checker) policyName(key, name string) {
-	if name != "" && k.policies[name] == nil {
+// policyName checks the name of a policy of a segment, its gateway or a member, "" for none.
+func (k *checker) policyName(key, name string, g *Segment) {
+	p := k.policies[name]
+	switch {
+	case name == "":
+	case p == nil:
 		k.Want(key, name, "the name of a policy")
+	case p.Routed && g.Gateway != nil:
+		vrf := g.Gateway.VRF
+		if other, again := k.claimed["routed by "+name]; again && other != vrf {
+			k.Fail(key, name, "is a policy of VRF %s, too: with routed, their flows would be one", other)
+		}
+		k.claimed["routed by "+name] = vrf
 	}
 }
 
@@ -190,7 +199,7 @@ func (k *checker) segment(key string, g *Segment) {
 		k.entry(at, g, e)
 		once(k, at+".mac", macs, e.MAC)
 	})
-	k.policyName(key+".policy", g.Policy)
+	k.policyName(key+".policy", g.Policy, g)
 	if g.Gateway != nil {
 		k.gateway(key+".gateway", g)
 	}
@@ -283,7 +292,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	if m.Guard != nil {
 		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
 	}
-	k.policyName(key+".policy", m.Policy)
+	k.policyName(key+".policy", m.Policy, g)
 	if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil && m.MSSClamp != 0 {
 		k.Want(key+".mssClamp", m.MSSClamp, "68 to 65535, or 0 for none")
 	}

@@ -52,13 +52,7 @@ func (k *checker) gateway(key string, g *Segment) {
 	if k.vrfs[w.VRF] == nil {
 		k.Want(key+".vrf", w.VRF, "the name of a VRF")
 	}
-	k.policyName(key+".policy", w.Policy)
-	if p := k.policies[w.Policy]; p != nil && p.Routed {
-		if vrf, again := k.claimed["routed by "+p.Name]; again && vrf != w.VRF {
-			k.Fail(key+".policy", w.Policy, "is the policy of a gateway of VRF %s, too: with routed, their flows would be one", vrf)
-		}
-		k.claimed["routed by "+p.Name] = w.VRF
-	}
+	k.policyName(key+".policy", w.Policy, g)
 	here := strconv.Itoa(int(g.VNI))
 	each(k.Report, key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
 		if err := hostaddr.Neighbour(p.Addr()); g.ethernet() && err != nil && !k.Failed(at) {

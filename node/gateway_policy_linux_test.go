@@ -83,7 +83,7 @@ func TestGatewayPolicyRouted(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(both, `"default": "deny"`, `"routed": true, "default": "deny"`, 1): `segments[2].gateway.policy: "between": is the policy of a gateway of VRF red, too: with routed, their flows would be one`,
+		strings.Replace(both, `"default": "deny"`, `"routed": true, "default": "deny"`, 1): `segments[2].gateway.policy: "between": is a policy of VRF red, too: with routed, their flows would be one`,
 		twoTenants(`, "policy": "betwen"`):                                                 `segments[0].gateway.policy: "betwen": must be the name of a policy`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
