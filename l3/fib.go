@@ -42,7 +42,10 @@ func (i *Interface) Lookup(dst frame.MAC, t frame.Tuple) (hop frame.Hop, carried
 			from = h.out.own
 		}
 	}
-	in, out := i.in.Load(), h.out.out.Load()
+	var in, out *filter
+	if !i.keeps(r, h, t.Dst) {
+		in, out = i.in.Load(), h.out.out.Load()
+	}
 	countIn, passIn := in.judges(t)
 	countOut, passOut := out.judges(t)
 	if !passIn || !passOut {

@@ -1,6 +1,7 @@
 package l3
 
 import (
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -28,8 +29,8 @@ type filter struct {
 }
 
 // SetFilters has packets pass in when they are routed from the interface's segment, and out when they are routed to it; nil is none.
-// Neither sees packets for the gateway itself, its ICMP errors, nor what stays in the segment: stages of the VSI's slots do. A change
-// takes effect with the next packet.
+// Neither sees packets for the gateway itself, its ICMP errors, nor what stays in the segment, even if the gateway passes it on from host to
+// host, as in mode arp.Proxy: stages of the VSI's slots do. A change takes effect with the next packet.
 func (i *Interface) SetFilters(in, out Filter) {
 	i.filtering.Lock()
 	defer i.filtering.Unlock()
@@ -49,6 +50,25 @@ func (i *Interface) setFilter(at *atomic.Pointer[filter], is Filter) {
 	if was := at.Swap(f); was != nil && was.stop != nil {
 		was.stop()
 	}
+}
+
+// judge shows a packet to dst that is routed to a next hop to the filters of the interfaces where it came in and goes out.
+func (i *Interface) judge(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
+	if x.own || i.keeps(r, h, dst) {
+		return frame.Continue
+	}
+	if !x.passed {
+		if v := i.in.Load().pass(x, i.cfg.VNI); v != frame.Continue {
+			return v
+		}
+		x.passed = true
+	}
+	return x.out.out.Load().pass(x, x.out.cfg.VNI)
+}
+
+// keeps reports whether packets of the segment to a host in it stay there: the gateway only passes them on.
+func (i *Interface) keeps(r *route, h *nextHop, dst netip.Addr) bool {
+	return h.out == i && (r.kind == connected || h.ip == dst)
 }
 
 // pass shows a packet to a filter, as one of a segment.

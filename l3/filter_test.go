@@ -142,3 +142,42 @@ func TestFilterPolicies(t *testing.T) {
 	check.Equal(t, "in another VRF", l.verdict(b10, q.bytes(t)), frame.Reenter)
 	check.True(t, b20.in.Load() == nil, "a filter is there")
 }
+
+// TestFiltersOfOthers: filters see neither what goes back to the segment where it came from, nor the gateway's own errors, which senders
+// need to learn the path MTU.
+func TestFiltersOfOthers(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		l := newLab(t, nil)
+		for _, n := range []byte{1, 2} {
+			l.knows(l.i10, n, 0)
+		}
+		l.knows(l.i20, 4, 0)
+		deny := &witness{say: frame.Drop(frame.Policy)}
+		l.i10.SetFilters(deny, deny)
+		inside := between(v6, 1, 2)
+		inside.dst = addrOf(v6, 10, 2)
+		v, f := l.in(l.i10, inside.bytes(t))
+		check.Equal(t, "inside the segment", v, frame.Reenter)
+		check.Equal(t, "segment", f.VNI, 10)
+		pair := frame.Tuple{Src: addrOf(v6, 10, 1), Dst: addrOf(v6, 10, 2)}
+		hop, _, ok := l.i10.Lookup(gate(10), pair)
+		check.True(t, ok && hop.VNI == 10 && !hop.Ports, "Lookup inside the segment: %+v, %v", hop, ok)
+
+		long := between(v6, 1, 4)
+		long.payload, long.ttl, long.to, long.from = 1472, 63, host(4), gate(20)
+		big := frame.Make(long.bytes(t))
+		big.VNI = 20
+		check.Equal(t, "an error of the gateway", l.i20.PathMTU().Process(&big, frame.At{MTU: 1464}), frame.Reenter)
+		check.Equal(t, "segment", big.VNI, 10)
+
+		// One that waits for the MAC of its receiver is not judged afterwards either.
+		l.i10.neighbours.Flush()
+		big = frame.Make(long.bytes(t))
+		big.VNI = 20
+		check.Equal(t, "an error that waits", l.i20.PathMTU().Process(&big, frame.At{MTU: 1464}), frame.Consume)
+		l.injected = nil
+		l.knows(l.i10, 1, 0)
+		check.Equal(t, "sent", len(l.injected), 1)
+		check.Equal(t, "seen", len(deny.seen), 0)
+	}
+}

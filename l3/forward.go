@@ -20,6 +20,8 @@ type packet struct {
 	flow   uint64     // hash, for a route with several next hops
 	out    *Interface // it was sent to
 	waited bool       // for a next hop that did not answer; it does not wait for another
+	passed bool       // the filter of the interface where it came in
+	own    bool       // it is an error of the gateway's, which filters do not see
 }
 
 // src returns the packet's source.
@@ -78,9 +80,6 @@ func (i *Interface) forward4(x *packet) frame.Verdict {
 	case p[8] <= 1:
 		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
-	if v := i.in.Load().pass(x, i.cfg.VNI); v != frame.Continue {
-		return v
-	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow4(p)
@@ -121,9 +120,6 @@ func (i *Interface) forward6(x *packet) frame.Verdict {
 	case p[7] <= 1:
 		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
-	if v := i.in.Load().pass(x, i.cfg.VNI); v != frame.Continue {
-		return v
-	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow6(p)
@@ -142,7 +138,7 @@ func (i *Interface) forward6(x *packet) frame.Verdict {
 func (i *Interface) send(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
 	x.out = out
-	if v := out.out.Load().pass(x, out.cfg.VNI); v != frame.Continue {
+	if v := i.judge(x, r, h, dst); v != frame.Continue {
 		return v
 	}
 	if out.cfg.Port != 0 {

@@ -144,7 +144,7 @@ func (i *Interface) resolved(next netip.Addr) {
 // sendOn routes a packet that has waited, perhaps to another next hop, which has answered first. It reports false for a
 // packet that is lost.
 func (p *queuedPacket) sendOn() bool {
-	p.x.f, p.x.worker = &p.f, 0
+	p.x.f, p.x.worker, p.x.passed = &p.f, 0, false
 	v := p.in.reroute(p)
 	if p.x.out != p.in {
 		p.f.Horizon = 0 // out of the segment it came from

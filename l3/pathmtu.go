@@ -61,6 +61,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}
+	x.own = true
 	x.restoreTTL()
 	old := f.Bytes()
 	f.Trim(ip + x.head() + quote)
