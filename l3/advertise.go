@@ -176,7 +176,7 @@ func (i *Interface) SetHostMTU(mtu int) {
 }
 
 // Retire tells hosts that the gateway is their router no longer, if it advertises itself and no other VTEP has it. Close does so,
-// and before a Hold it is for those that no gateway with this MAC follows that advertises itself.
+// and after a Hold it is for those that no gateway with this MAC follows that advertises itself.
 func (i *Interface) Retire() {
 	if i.cfg.RouterAdvertisements != nil && !i.cfg.Anycast {
 		i.advertise(true)

@@ -5,14 +5,16 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A gate blocks frames in a segment during a change.
 type gate struct {
 	shut    map[*vswitch.Attachment]bool
-	gateway bool // the gateway is blocked
-	unknown bool // unknown unicast is dropped, since static entries may be missing
+	gateway bool            // the gateway is blocked
+	unknown bool            // unknown unicast is dropped, since static entries may be missing
+	retired []*l3.Interface // gateways that have gone, of which hosts are to hear
 }
 
 // attach attaches a port to the segment, shut.
@@ -77,6 +79,9 @@ func (s *segment) openGate() (err error) {
 			delete(s.gate.shut, a)
 			err = s.set(a, a.Config())
 		}
+	}
+	if err == nil {
+		s.retireNow()
 	}
 	return err
 }

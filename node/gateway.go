@@ -238,11 +238,26 @@ func (c *Segment) gatewayPolicy() string {
 	return c.Gateway.Policy
 }
 
-// retire tells hosts that the gateway is their router no longer, if c, nil for no segment, has none that goes on to say so.
+// retire has hosts hear that the gateway is their router no longer: when the gate opens, since it may shut their ports now, or at once if
+// the segment is deleted, for c, nil for no segment.
 func (s *segment) retire(c *Segment) {
-	if s.iface != nil && (c == nil || c.Gateway == nil || c.Gateway.RouterAdvertisements == nil || c.Gateway.MAC != s.iface.MAC()) {
+	switch {
+	case s.iface == nil:
+	case c == nil || c.Refuse != s.vsi.Config().Refuse:
 		s.iface.Retire()
+	default:
+		s.gate.retired = append(s.gate.retired, s.iface)
 	}
+}
+
+// retireNow does so for those that no gateway follows which goes on to advertise itself.
+func (s *segment) retireNow() {
+	for _, i := range s.gate.retired {
+		if now := s.iface; now == nil || now.MAC() != i.MAC() || now.Config().RouterAdvertisements == nil {
+			i.Retire()
+		}
+	}
+	s.gate.retired = nil
 }
 
 // dropInterface removes the gateway or the cross-connect from a segment. The gateway's routes are held until the gates open.
