@@ -145,11 +145,14 @@ func (p *port) attached(tag uint32) bool {
 	return list != nil && slices.ContainsFunc(*list, func(c *circuit) bool { return c.tag == tag })
 }
 
-// passes reports whether the access attachment takes the frames of a VLAN with their tag.
+// passes reports whether an access attachment takes the frames of a VLAN with their tag.
 func (p *port) passes(vid uint32) bool {
 	if p.attached(vid) {
 		return false
 	}
-	c, ok := p.circuits.Load(0)
-	return ok && c.innerVLAN == VLANPass
+	if c, ok := p.circuits.Load(0); ok && c.innerVLAN == VLANPass {
+		return true
+	}
+	list := p.matching.Load()
+	return list != nil && slices.ContainsFunc(*list, func(c *circuit) bool { return c.tag == 0 && c.innerVLAN == VLANPass })
 }

@@ -229,3 +229,30 @@ func TestNoNumberForSubport(t *testing.T) {
 		check.OK(t, a.Detach())
 	})
 }
+
+// An attachment that takes untagged frames by Match, in a segment that passes tags, takes frames with the tags that nobody has, too, as
+// one without a Match does: what they are answered with leaves there.
+func TestMatchPassesTags(t *testing.T) {
+	for _, rest := range []bool{false, true} {
+		inLab(t, func(l *lab) {
+			v2 := check.Must(l.s.VSI(2, &VSIConfig{InnerVLAN: VLANPass}))(t)
+			p, a := newStub("p"), newStub("a")
+			one := matchFunc(func(f *frame.Frame) bool { return frame.MAC(f.Bytes()[6:]) == mac(1) })
+			check.Must(v2.AttachWith(p, 0, &AttachConfig{Match: one}))(t)
+			check.Must(v2.Attach(a, 0))(t)
+			if rest {
+				check.Must(l.v.Attach(p, 0))(t)
+			}
+			check.Must(check.Must(l.s.VSI(3, nil))(t).Attach(p, 10))(t)
+			for _, tpid := range []uint16{0x8100, 0x88a8} {
+				b := tagged(tpid, 30, eth(frame.Broadcast, mac(1), 0x800))
+				p.send(b, tagged(tpid, 30, eth(frame.Broadcast, mac(2), 0x800)), tagged(0x8100, 10, eth(frame.Broadcast, mac(1), 0x800)))
+				out := a.sent()
+				check.Need(t, len(out) == 1, "%#x: %d frames", tpid, len(out))
+				check.True(t, slices.Equal(out[0].F.Bytes(), b), "% x", out[0].F.Bytes())
+				a.send(tagged(tpid, 30, eth(mac(1), mac(3), 0x800)))
+				check.Equal(t, "answers", len(p.sent()), 1)
+			}
+		})
+	}
+}
