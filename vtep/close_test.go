@@ -33,3 +33,11 @@ func TestClosed(t *testing.T) {
 	v.DeletePeer(n)
 	v.Control().Shut(vni)
 }
+
+// Handlers of a VTEP that is closed would never be called.
+func TestHandlersAfterClose(t *testing.T) {
+	v := gpeVTEP(t, Config{}, fake4())
+	check.OK(t, v.Close())
+	check.ErrorIs(t, "SetOAM", v.SetOAM(&hooks{}), net.ErrClosed)
+	check.ErrorIs(t, "SetServices", v.SetServices(&hooks{}), net.ErrClosed)
+}

@@ -46,26 +46,27 @@ func (v *VTEP) SetOAM(o OAM) error { return set(v, "SetOAM", o, &v.oam) }
 // SetServices has s handle packets with NSH, or with nil nobody: they are dropped as frame.GPEProtocol, as at first, and none is
 // sent. While there is one, no offload carries frames of the tunnel.
 func (v *VTEP) SetServices(s Services) error {
-	if err := set(v, "SetServices", s, &v.services); err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.changed()
-	return nil
+	return set(v, "SetServices", s, &v.services)
 }
 
 func set[T any](v *VTEP, what string, x T, to interface{ Store(*T) }) error {
 	switch {
 	case v.cfg.Type != encap.TypeGPE:
 		return fmt.Errorf("vtep: %s: Config.Type: %v has no such packets, VXLAN-GPE has", what, v.cfg.Type)
-	case any(x) == nil:
-		to.Store(nil)
-	case absent.Is(x):
+	case any(x) != nil && absent.Is(x):
 		return fmt.Errorf("vtep: %s: the handler is %#v", what, x)
-	default:
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.errClosed(); err != nil {
+		return err
+	}
+	if any(x) == nil {
+		to.Store(nil)
+	} else {
 		to.Store(&x)
 	}
+	v.changed()
 	return nil
 }
 
