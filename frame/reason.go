@@ -33,6 +33,8 @@ const (
 	UnknownUnicastOff        // the same for unknown unicast
 	Storm                    // flooded, above the rate of its class
 	Flapping                 // on a port that is blocked because a MAC moved to and fro between it and another
+	Blocked                  // on an attachment to an Ethernet segment for which another VTEP forwards (RFC 7432, section 8.5)
+	NotForwarder             // flooded from a tunnel, to nobody but Ethernet segments that other VTEPs flood it to (RFC 8365, section 8.3.1)
 	NoEgress                 // flooded, without another member
 	NoPeer                   // sent into a tunnel without a peer for it
 	TooBig                   // longer than the egress takes
@@ -66,7 +68,7 @@ var reasonNames = [NumReasons]string{
 	BadSourceMAC: "bad-source-mac", OwnMAC: "own-mac", MACPinned: "mac-pinned", Locked: "locked", Filtered: "filtered",
 	BadKind: "kind", SplitHorizon: "split-horizon", Isolated: "isolated", Reflect: "reflect", ReservedMAC: "reserved-mac",
 	BroadcastOff: "broadcast-off", MulticastOff: "multicast-off", UnknownUnicastOff: "unknown-unicast-off",
-	Storm: "storm", Flapping: "flapping", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
+	Storm: "storm", Flapping: "flapping", Blocked: "blocked", NotForwarder: "not-forwarder", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
 	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",

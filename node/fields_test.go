@@ -130,6 +130,7 @@ var elsewhere = map[string]string{
 	"vswitch.AttachConfig.Match":    "match of a member",
 	"vswitch.AttachConfig.Shut":     "the node shuts and opens while it changes things",
 	"vswitch.AttachConfig.KeepOpen": "the node closes ports itself",
+	"vswitch.AttachConfig.Role":     "a control plane sets it: Node.SetRole",
 	"vswitch.AttachConfig.Slots":    "stages: the policies, guard and clamp of a member",
 	"vswitch.Config.Log":            "Options.Log: of the program",
 	"vswitch.TraceConfig":           "of one trace, asked for while the node runs",

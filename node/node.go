@@ -71,6 +71,7 @@ type Node struct {
 	policies map[string]*rules
 	segments map[frame.VNI]*segment
 	vrfs     map[string]bool           // made by configurations
+	roles    map[roleKey]*vswitch.Role // by SetRole; those of the map do not change
 	left     map[string][]port.Address // what ports leave to tunnels, by port
 }
 
@@ -95,7 +96,7 @@ func New(o *Options) (*Node, error) {
 	}
 	n := &Node{
 		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, down: map[string]*outage{}, kick: make(chan struct{}, 1), left: map[string][]port.Address{},
-		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
+		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{}, roles: map[roleKey]*vswitch.Role{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	n.prober = newProber(n)

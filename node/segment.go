@@ -236,6 +236,7 @@ func (m *Member) attach() vswitch.AttachConfig {
 // setMember attaches a port, or changes its settings.
 func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	at := m.attach()
+	at.Role = n.roles[roleKey{s.vni, m.Port}]
 	g := s.guards[m.key()]
 	switch {
 	case m.Guard == nil:

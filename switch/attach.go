@@ -35,6 +35,7 @@ type AttachConfig struct {
 	Locked   bool   `json:"locked,omitzero"`     // only MACs with a static or control-plane entry here may send; nothing is learned
 	GBP      uint16 `json:"gbp,omitzero"`        // group policy ID for frames that enter here without one; 0 = none
 	Shut     bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown), until everything else is set up
+	Role     *Role  `json:"-"`                   // in an Ethernet segment that several VTEPs share; must not change; nil = no others share it; not for tunnels
 	KeepOpen bool   `json:"-"`                   // pause the port instead of closing it; read at the first attachment only
 
 	// Match has the attachment take only the frames that match, among those of its tag. Several attachments of a port may have one
@@ -182,6 +183,11 @@ func (c *AttachConfig) Check(tunnel bool) error {
 	if c.Match != nil && tunnel {
 		w.Wrong("Match", nil, "not for tunnels")
 	}
+	if c.Role != nil && tunnel {
+		w.Wrong("Role", nil, "not for tunnels")
+	} else if c.Role != nil {
+		w.Add("Role", c.Role.Check())
+	}
 	w.Add("Slots", c.Slots.check())
 	return w.Err()
 }
@@ -197,6 +203,9 @@ func (a *Attachment) circuit(last Slots) *circuit {
 	if !a.held.IsZero() {
 		slots.Ingress, slots.Egress = closed(frame.Flapping), closed(frame.Flapping)
 	}
+	if c.Role.blocked() {
+		slots.Ingress, slots.Egress = closed(frame.Blocked), closed(frame.Blocked)
+	}
 	if c.Shut {
 		slots.Ingress, slots.Egress = closed(frame.PortDown), closed(frame.PortDown)
 	}
@@ -207,7 +216,7 @@ func (a *Attachment) circuit(last Slots) *circuit {
 	return &circuit{
 		vsi: a.vsi, port: a.port, fib: fibOf(slots.Gateway), selector: selectorOf(slots.Multicast), match: c.Match, tag: a.tag, tally: a.tally, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
-		gbp: c.GBP, storm: a.limits(),
+		gbp: c.GBP, storm: a.limits(), role: c.Role.compile(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
 		confined: a.port.tunnel == nil && confines(slots.Neighbour), hidden: a.port.tunnel == nil && hides(slots.Neighbour), enters: enters, leaves: lookOf(slots.Egress),
@@ -234,10 +243,14 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 		return errors.New("vswitch: AttachConfig.Match: cannot be set or removed later")
 	}
 	cfg.KeepOpen = a.cfg.KeepOpen
+	blocks := cfg.Role.blocked() && !a.cfg.Role.blocked()
 	a.cfg = cfg
 	a.storm = a.meters(s.now())
 	a.vsi.fdb.SetPerDest(a.port.num, cfg.MaxMACs)
 	a.vsi.publish()
+	if blocks {
+		a.forget()
+	}
 	return nil
 }
 

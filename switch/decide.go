@@ -47,6 +47,7 @@ type circuit struct {
 	fib           FIB        // slot Gateway, if it is one; nil in the switch's own
 	selector      Selector   // slot Multicast; likewise
 	match         Matcher    // of frames that enter here; nil = those with the tag that no other attachment matches
+	role          *role      // in an Ethernet segment that others share; nil = none
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 

@@ -20,9 +20,14 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		}
 	}
 	n, mtu := 0, 0 // copies, and the smallest MTU that f exceeds
+	nobody := frame.NoEgress
 	for _, e := range c.vsi.view.Load().members {
 		skip, ok := floodTo(c, e, f, class)
 		if !ok || localOnly && e.port.tunnel != nil {
+			continue
+		}
+		if e.role != nil && e.role.withholds(f, c) {
+			nobody = frame.NotForwarder
 			continue
 		}
 		n++
@@ -47,7 +52,6 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 			w.reply(f, c)
 		}
 	}
-	nobody := frame.NoEgress
 	if class != UnknownUnicast {
 		n += w.gatewayCopy(f, c, &nobody)
 	}

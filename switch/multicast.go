@@ -25,6 +25,7 @@ func (w *worker) multicast(f *frame.Frame, c *circuit, to *frame.Selection, loca
 			}
 		}
 	}
+	nobody := frame.NoListener
 	whole := uint16(0) // the tunnel whose flood list has got the frame
 	for d, ok := to.Next(); ok; d, ok = to.Next() {
 		e := v.find(d.Port())
@@ -34,9 +35,12 @@ func (w *worker) multicast(f *frame.Frame, c *circuit, to *frame.Selection, loca
 		if e.port.tunnel != nil && d.Peer() == 0 {
 			whole = d.Port()
 		}
+		if e.role != nil && e.role.withholds(f, c) {
+			nobody = frame.NotForwarder
+			continue
+		}
 		n += w.copyTo(f, c, e, d.Peer())
 	}
-	nobody := frame.NoListener
 	n += w.gatewayCopy(f, c, &nobody)
 	switch {
 	case n > 0:

@@ -63,6 +63,13 @@ type Leader interface {
 	Leads(to, peer uint16) bool
 }
 
+// A Sender is a Tunnel whose peers have addresses; see Role.Shared.
+type Sender interface {
+	// Sender returns the address, without a port, from which frames of a peer come; zero if there is no such peer. The switch calls
+	// it for flooded frames, from any goroutine.
+	Sender(peer uint16) frame.Endpoint
+}
+
 // A Flooder is a Tunnel whose peers take frames of different lengths. For other tunnels MTU(0) holds
 // for all peers.
 type Flooder interface {

@@ -24,6 +24,7 @@ type port struct {
 	tunnel   Tunnel  // p, if it is one
 	flooder  Flooder // likewise
 	leader   Leader  // likewise
+	sender   Sender  // likewise
 	takes    frame.Offloads
 	byVNI    bool // the tag comes in Frame.VNI, not in a VLAN tag
 	keepOpen bool
@@ -94,6 +95,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
 	x.leader, _ = p.(Leader)
+	x.sender, _ = p.(Sender)
 	if o, ok := p.(Offloader); ok {
 		x.takes = o.Offloads()
 	}

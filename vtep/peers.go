@@ -180,6 +180,14 @@ func (v *VTEP) retire(h *hop) {
 	v.count(h, -1)
 }
 
+// Sender returns the address from which frames of a peer come, without a port; zero if there is no peer of that number.
+func (v *VTEP) Sender(peer uint16) frame.Endpoint {
+	if h := v.hops.get(peer); h != nil && h.host {
+		return h.to.Load()[0].Host()
+	}
+	return frame.Endpoint{}
+}
+
 // PeerName returns the address of a peer, or the addresses of the members of a group, or "" if there is no peer of
 // that number.
 func (v *VTEP) PeerName(peer uint16) string {
