@@ -5,14 +5,20 @@ import (
 	"slices"
 )
 
-// setGroup gives the VTEPs of a group numbers, and looks at the rows that name the group.
+// setGroup gives the VTEPs of a group numbers, and changes what the rows that name the group have: a number that stays.
 func (t *tx) setGroup(k groupKey, _ *struct{}) {
 	for n := range t.p.groups.all(&t.p.store, k) {
 		t.usable(n, t.need)
 	}
 	for _, p := range t.p.named[k] {
 		p.found = 0
-		t.find(p)
+		if t.find(p) != nil || !p.ready {
+			continue
+		}
+		nums, _ := t.members(k)
+		if err := t.regroup(p.held[0].peer, nums); err != nil {
+			t.lose(p, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // numbers returns how many hops of each kind a VTEP has.
@@ -26,8 +27,7 @@ func numbers(v *counted) (peers, hops, groups int) {
 	return peers, hops, groups
 }
 
-// Groups of the same VTEPs are one number, whose MACs and segments they are; it and the numbers of
-// next hops go with the last row.
+// A group has a number from its first MAC to its last row; it and the numbers of next hops go with them.
 func TestNumbers(t *testing.T) {
 	l := newLeaf(t, control.Config{Static: []string{"file"}})
 	want := func(what string, peers, hops, groups int) {
@@ -40,32 +40,72 @@ func TestNumbers(t *testing.T) {
 		return control.Group{VNI: vni, Name: name, VTEP: at(n), FarVNI: far}
 	}
 	l.add("bgp", group(red, "a", 2, 0), group(red, "a", 3, 0), group(blue, "b", 3, 0), group(blue, "b", 2, 0))
-	want("two groups of the same VTEPs", 2, 0, 0) // a group has a number with its first MAC
+	want("two groups of the same VTEPs", 2, 0, 0)
 	l.add("file", group(red, "a", 2, 0), group(red, "a", 3, 7), control.MAC{VNI: red, MAC: mac(1), Group: "a"})
 	want("one with a next hop", 2, 1, 1)
 	l.add("bgp", control.MAC{VNI: red, MAC: mac(2), Group: "a"}, control.MAC{VNI: blue, MAC: mac(2), Group: "b"},
 		control.MAC{VNI: red, MAC: mac(3), VTEP: at(3), FarVNI: 7})
-	want("MACs", 2, 1, 2)
+	want("MACs", 2, 1, 3)
 	a, _ := l.entry(red, mac(2))
-	if b, _ := l.entry(blue, mac(2)); a.Dest != b.Dest || a.Origin != fdb.OriginControl {
-		t.Errorf("at %v and %v", a, b)
+	if a.Origin != fdb.OriginControl {
+		t.Errorf("at %v", a)
 	}
 	if e, _ := l.entry(red, mac(1)); e.Dest == a.Dest || e.Origin != fdb.OriginStatic {
 		t.Errorf("the file's is at %+v", e)
 	}
 	l.Forget("file")
-	want("the next hop that a MAC names", 2, 1, 1)
+	want("the next hop that a MAC names", 2, 1, 2)
 	l.del("bgp", control.MAC{VNI: red, MAC: mac(3)})
-	want("and nobody names", 2, 0, 1)
+	want("and nobody names", 2, 0, 2)
 	l.del("bgp", group(red, "a", 2, 0))
-	want("a group of one is that one", 2, 0, 1)
-	if e, _ := l.entry(red, mac(2)); l.sw.Name(e.Dest) != at(3).Addr().String()+":4789" {
-		t.Errorf("at %s", l.sw.Name(e.Dest))
+	want("a group of one", 2, 0, 2)
+	if e, _ := l.entry(red, mac(2)); e.Dest != a.Dest || l.MAC(red, mac(2)) != "10.0.0.3" {
+		t.Errorf("at %v, %s", e.Dest, l.MAC(red, mac(2)))
 	}
 	l.del("bgp", group(blue, "b", 2, 0))
-	want("a peer less", 1, 0, 0)
+	want("a peer less", 1, 0, 2)
 	l.Forget("bgp")
 	want("all gone", 0, 0, 0)
+	l.check()
+}
+
+// A VTEP that leaves a group, or joins it, is one write to the group, whatever the number of MACs behind it, and two of its own number.
+func TestGroupOfManyMACs(t *testing.T) {
+	const hosts = 10_000
+	l := newLeaf(t, control.Config{})
+	l.must(l.segment(blue).Configure(vswitch.VSIConfig{MaxMACs: hosts}))
+	two := control.Group{VNI: blue, Name: "es", VTEP: at(2)}
+	all := []control.Row{two, control.Group{VNI: blue, Name: "es", VTEP: at(3)}}
+	for i := range hosts {
+		all = append(all, control.MAC{VNI: blue, MAC: hostMAC(i), Group: "es"})
+	}
+	l.add("bgp", all...)
+	was, _ := l.entry(blue, hostMAC(0))
+	writes := func(what string, peers, macs uint64, do func()) {
+		t.Helper()
+		before, done := l.Stats(), l.vtep.peers.Load()
+		do()
+		now := l.Stats()
+		if n, m := now.Peers-before.Peers, now.MACs-before.MACs; n != peers || m != macs || l.vtep.peers.Load()-done != peers {
+			t.Errorf("%s: %d writes to the VTEP and %d MACs, want %d and %d", what, n, m, peers, macs)
+		}
+	}
+	where := func(want string) {
+		t.Helper()
+		for i := range hosts {
+			if e, _ := l.entry(blue, hostMAC(i)); want == "" && e.Dest != 0 || want != "" && (e.Dest != was.Dest || l.MAC(blue, hostMAC(i)) != want) {
+				t.Fatalf("%v is at %v, %s, want %s", hostMAC(i), e.Dest, l.MAC(blue, hostMAC(i)), want)
+			}
+		}
+	}
+	where("10.0.0.2, 10.0.0.3")
+	writes("a VTEP leaves", 2, 0, func() { l.del("bgp", two) })
+	where("10.0.0.3")
+	writes("and is back", 2, 0, func() { l.add("bgp", two) })
+	where("10.0.0.2, 10.0.0.3")
+	writes("both leave", 3, hosts, func() { l.program("bgp", control.Update{Loose: true, Del: all[:2]}) })
+	where("")
+	l.Forget("bgp")
 	l.check()
 }
 

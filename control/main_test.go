@@ -69,6 +69,14 @@ func (c *counted) Group(peers ...uint16) (uint16, error) {
 	return n, err
 }
 
+func (c *counted) SetGroup(num uint16, peers ...uint16) error {
+	err := c.VTEP.SetGroup(num, peers...)
+	if err == nil {
+		c.peers.Add(1)
+	}
+	return err
+}
+
 func (c *counted) AddPeer(a netip.AddrPort) (uint16, error) {
 	if c.full {
 		return 0, vtep.ErrFull

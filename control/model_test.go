@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/control/controltest"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -152,6 +153,19 @@ func view(x tables) map[string]string {
 	return v
 }
 
+// entries is what the entries of MACs name. A group that has another VTEP is written once, and they are not.
+func entries(m *controltest.Model) map[string]string {
+	v := map[string]string{}
+	for _, vni := range []frame.VNI{red, blue, l3vni} {
+		for _, n := range []byte{0, 1, 2, 3, 9} {
+			if s := m.Entry(vni, mac(n)); s != "" {
+				v[fmt.Sprintf("mac %d %d", vni, n)] = s
+			}
+		}
+	}
+	return v
+}
+
 // changed counts the entries of a kind that differ.
 func changed(a, b map[string]string, kind string) (n uint64) {
 	keys := map[string]bool{}
@@ -176,7 +190,7 @@ func play(t testing.TB, l *leaf, d *draw, updates int) {
 	l.t = t
 	m := model()
 	names := []string{"bgp", "first name", "second name", "other", "another"}
-	want := view(m)
+	want, named := view(m), entries(m)
 	refused := 0
 	for i := 0; i < updates && d.more(); i++ {
 		owner, u := names[d.n(len(names))], d.update()
@@ -188,8 +202,8 @@ func play(t testing.TB, l *leaf, d *draw, updates int) {
 		if d.n(10) == 0 {
 			l.Reapply()
 		}
-		was := want
-		want = view(m)
+		was, were := want, named
+		want, named = view(m), entries(m)
 		if got := view(l); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("%d: %s %+v (%v):\n got %v\nwant %v", i, owner, u, err, got, want)
 		}
@@ -198,12 +212,15 @@ func play(t testing.TB, l *leaf, d *draw, updates int) {
 			refused++
 		} else {
 			for kind, n := range map[string]uint64{
-				"mac": now.MACs - before.MACs, "neighbour": now.Neighbours - before.Neighbours,
-				"flood": now.Floods - before.Floods,
+				"neighbour": now.Neighbours - before.Neighbours,
+				"flood":     now.Floods - before.Floods,
 			} {
 				if w := changed(was, want, kind); n != w {
 					t.Fatalf("%d: %s %+v: %d writes of kind %s, want %d:\n from %v\n   to %v", i, owner, u, n, kind, w, was, want)
 				}
+			}
+			if n, w := now.MACs-before.MACs, changed(were, named, "mac"); n != w {
+				t.Fatalf("%d: %s %+v: %d writes of MACs, want %d:\n from %v\n   to %v", i, owner, u, n, w, were, named)
 			}
 			if n, w := now.Routes-before.Routes, changed(was, want, "route"); n != w {
 				t.Fatalf("%d: %s %+v: %d writes of routes, want %d:\n from %v\n   to %v", i, owner, u, n, w, was, want)

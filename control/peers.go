@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -13,6 +14,7 @@ type peer struct {
 	key  peerKey
 	port uint16 // as last given to AddPeer
 	num  uint16
+	nums []uint16 // of the members of a group
 	refs int
 	in   tally // refs by VNI; the peer may send frames of these
 }
@@ -48,12 +50,12 @@ type held struct {
 }
 
 // A peerKey identifies a peer by its address without the port, as the VTEP does; a next hop by its
-// address and VNI; a group by the numbers of its members.
+// address and VNI; a group by its key.
 type peerKey struct {
 	tunnel tunnel
 	to     frame.Endpoint
 	farVNI frame.VNI
-	group  string
+	group  groupKey
 }
 
 // A remote is a VTEP elsewhere.
@@ -133,21 +135,34 @@ func (t *tx) holdRemote(x tunnel, vni frame.VNI, r remote) (num uint16, list []h
 	return h.num, list, nil
 }
 
-// holdGroup returns a number for several others, which are held already.
-func (t *tx) holdGroup(x tunnel, vni frame.VNI, nums []uint16) (num uint16, list []held, err error) {
-	if len(nums) == 1 {
-		return nums[0], nil, nil
-	}
-	h, err := t.number(peerKey{tunnel: x, group: fmt.Sprint(nums)}, vni, func() (uint16, error) { return x.Group(nums...) })
+// holdGroup returns the number of a group, whose members are held already.
+func (t *tx) holdGroup(x tunnel, vni frame.VNI, k groupKey, nums []uint16) (num uint16, list []held, err error) {
+	h, err := t.number(peerKey{tunnel: x, group: k}, vni, func() (uint16, error) { return x.Group(nums...) })
 	if err != nil {
 		return 0, nil, err
 	}
-	return h.num, []held{h}, nil
+	if h.nums == nil {
+		h.nums = nums
+	}
+	return h.num, []held{h}, t.regroup(h.peer, nums)
+}
+
+// regroup changes the members of a group, in one write for all its MACs.
+func (t *tx) regroup(g *peer, nums []uint16) error {
+	if slices.Equal(g.nums, nums) {
+		return nil
+	}
+	if err := g.key.tunnel.SetGroup(g.num, nums...); err != nil {
+		return fmt.Errorf("VTEP: %w", err)
+	}
+	g.nums = nums
+	t.p.stats.Peers++
+	return nil
 }
 
 // release undoes number. With the last reference it deletes the peer.
 func (t *tx) release(r held) {
-	if r.in.add(r.vni, -1) == 0 && r.key.farVNI == 0 && r.key.group == "" {
+	if r.in.add(r.vni, -1) == 0 && r.key.farVNI == 0 && r.key.group == (groupKey{}) {
 		r.key.tunnel.Disallow(r.vni, netip.AddrPortFrom(r.key.to.AddrPort().Addr(), 0))
 	}
 	if r.refs--; r.refs == 0 {

@@ -37,7 +37,7 @@ type target struct {
 	port   frame.Dest
 	tunnel tunnel    // nil = the port itself
 	tag    frame.VNI // of the segment on the tunnel
-	group  string    // the numbers of its members
+	group  groupKey  // of those with one
 	vrf    *l3.VRF
 	iface  *l3.Interface
 }
@@ -155,8 +155,8 @@ func (t *tx) target(p *place) (to target, err error) {
 	}
 	to.port, to.tunnel, to.tag = f.at.Dest(0), f.tunnel, f.vni()
 	if k, ok := p.in(); ok {
-		nums, err := t.members(k)
-		to.group = fmt.Sprint(nums)
+		_, err := t.members(k)
+		to.group = k
 		return to, err
 	}
 	a, local := via.VTEP.Addr(), f.tunnel.Local()
@@ -182,20 +182,26 @@ func (t *tx) need(p *place) error {
 		var num uint16
 		if k, ok := p.in(); ok {
 			nums, _ := t.members(k)
-			num, p.held, p.err = t.holdGroup(p.tunnel, p.tag, nums)
+			num, p.held, p.err = t.holdGroup(p.tunnel, p.tag, k, nums)
 		} else {
 			num, p.held, p.err = t.holdRemote(p.tunnel, p.tag, p.remote())
 		}
 		p.dest = frame.NewDest(p.port.Port(), num)
 	}
 	if p.err != nil {
-		t.unused, p.held = append(t.unused, p.held...), nil
-		t.touchRows(p)
+		t.lose(p, p.err)
 		return p.err
 	}
 	p.ready = true
 	t.idle = append(t.idle, p)
 	return nil
+}
+
+// lose has the rows of a place wait, without its numbers.
+func (t *tx) lose(p *place, err error) {
+	t.unused = append(t.unused, p.held...)
+	p.err, p.ready, p.held = err, false, nil
+	t.touchRows(p)
 }
 
 // use counts the entries in tables that need a place.

@@ -20,6 +20,7 @@ type tunnel interface {
 	AddPeer(netip.AddrPort) (uint16, error)
 	NextHop(netip.AddrPort, frame.VNI) (uint16, error)
 	Group(...uint16) (uint16, error)
+	SetGroup(uint16, ...uint16) error
 	DeletePeer(uint16)
 	SetFloodPeers(frame.VNI, ...vtep.FloodPeer) error
 	FloodPeers(frame.VNI) []vtep.FloodPeer

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -80,7 +81,7 @@ func (e *FDB) rows(s *Segment) []control.Row {
 		m.VTEP, m.FarVNI = netip.AddrPortFrom(e.Remote, 0), e.VNI
 		return []control.Row{m}
 	}
-	m.Group = e.MAC.String()
+	m.Group = fmt.Sprint(e.Remotes, e.VNI) // of all entries with the same
 	list := []control.Row{m}
 	for _, a := range e.Remotes {
 		list = append(list, control.Group{VNI: s.VNI, Name: m.Group, VTEP: netip.AddrPortFrom(a, 0), FarVNI: e.VNI, Tunnel: m.Tunnel})

@@ -66,7 +66,7 @@
 // Packets that the kernel has merged for a UDP socket (generic receive offload) cannot be taken apart again: a peer whose packets
 // come so is received in user space, which is faster for them.
 //
-// Frames to a group of peers ([vtep.VTEP.Group]) stay there too, with the cause no-peer; those that its members send are carried. The VTEP
+// Frames to a group of several peers ([vtep.VTEP.Group]) stay there too, with the cause no-peer; those that its members send are carried. The VTEP
 // picks a member for each flow, by addresses and ports, and an entry knows two MACs. To pick by another hash in the kernel would be as
 // fair, but a flow would change its member, and be reordered, whenever it passes between kernel and user space: at each change that
 // voids decisions, and for each of its frames that is a miss. To pick by the same hash needs the ports in the entry.

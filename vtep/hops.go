@@ -17,11 +17,11 @@ var ErrFull = errors.New("vtep: no peer number left")
 // The fields that flooding uses are in one cache line.
 type hop struct {
 	num    uint16
-	family int8      // which underlay; -1 for a group
-	host   bool      // in byHost: frames from its address come from this hop
-	mcast  bool      // a multicast group: no frames come from it
-	vni    frame.VNI // to send with; 0 = the attachment's tag
-	group  []*hop
+	family int8                              // which underlay; -1 for a group
+	host   bool                              // in byHost: frames from its address come from this hop
+	mcast  bool                              // a multicast group: no frames come from it
+	vni    frame.VNI                         // to send with; 0 = the attachment's tag
+	group  atomic.Pointer[[]*hop]            // see members
 	to     atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
 	header atomic.Pointer[header] // nil = the VTEP's
@@ -139,35 +139,6 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	return h.num, nil
 }
 
-// Group returns a number that stands for several peers. Each flow goes to one of them. In a group with
-// one peer more or less, only the flows of that peer change.
-func (v *VTEP) Group(peers ...uint16) (uint16, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err := v.errClosed(); err != nil {
-		return 0, err
-	}
-	g := &hop{family: -1, added: true}
-	for _, n := range peers {
-		h := v.hops.get(n)
-		if h == nil || h.family < 0 || h.retired || h.mcast {
-			return 0, fmt.Errorf("vtep: group: there is no peer %d", n)
-		}
-		g.group = append(g.group, h)
-	}
-	if len(g.group) == 0 {
-		return 0, errors.New("vtep: group: at least one peer is needed")
-	}
-	if err := v.hops.add(g); err != nil {
-		return 0, err
-	}
-	for _, h := range g.group {
-		v.list(h, func() { h.refs++ })
-	}
-	v.toldUp(g)
-	return g.num, nil
-}
-
 // Leads reports whether frames to a number may go to a peer: the number is that of the peer, of a next hop
 // at its address, or of a group that contains one of these.
 func (v *VTEP) Leads(to, peer uint16) bool {
@@ -176,7 +147,7 @@ func (v *VTEP) Leads(to, peer uint16) bool {
 		return false
 	}
 	from := p.to.Load()[0].Host()
-	for _, m := range h.group {
+	for _, m := range h.members() {
 		if m.to.Load()[0].Host() == from {
 			return true
 		}

@@ -45,7 +45,7 @@ func (v *VTEP) SetDown(peer netip.Addr, down bool) error {
 	}
 	for h := range v.hops.all {
 		others := func(m *hop) bool { return !is(m) && !m.down.Load() }
-		if !h.retired && (is(h) || slices.ContainsFunc(h.group, is) && !slices.ContainsFunc(h.group, others)) {
+		if !h.retired && (is(h) || slices.ContainsFunc(h.members(), is) && !slices.ContainsFunc(h.members(), others)) {
 			v.told(kind, h.num)
 		}
 	}
@@ -59,7 +59,7 @@ func (v *VTEP) Down(peer uint16) bool {
 }
 
 func (h *hop) dead() bool {
-	for _, m := range h.group {
+	for _, m := range h.members() {
 		if !m.down.Load() {
 			return false
 		}

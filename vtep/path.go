@@ -28,7 +28,7 @@ type Path struct {
 
 // Why a peer has no [Path].
 var (
-	ErrNoPeer        = errors.New("no-peer")       // no such peer, a group of peers, or a multicast group
+	ErrNoPeer        = errors.New("no-peer")       // no such peer, a group of several, or a multicast group
 	ErrEncapsulation = errors.New("encapsulation") // the tunnel is neither plain VXLAN nor VXLAN-GPE for Ethernet without Services
 )
 
@@ -39,7 +39,7 @@ func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if v.cfg.Type.Bare() || v.cfg.Own != nil || v.cfg.GBP || v.services.Load() != nil {
 		return Path{}, ErrEncapsulation
 	}
-	h := v.hops.get(peer)
+	h := v.only(peer)
 	if h == nil || h.family < 0 || h.mcast {
 		return Path{}, ErrNoPeer
 	}
@@ -107,16 +107,16 @@ func (v *VTEP) changed() {
 
 // Carried counts frames that an offload has carried to a peer (tx) or from it (rx).
 func (v *VTEP) Carried(peer uint16, rx, tx frame.Count) {
-	h := v.hops.get(peer)
+	h := v.only(peer)
 	if h == nil {
 		return
 	}
 	if rx.Frames > 0 {
-		v.received.Of(0).Of(uint32(peer)).add(rx.Frames, rx.Bytes, time.Now().Unix())
+		v.received.Of(0).Of(uint32(h.num)).add(rx.Frames, rx.Bytes, time.Now().Unix())
 		h.clearFailures()
 	}
 	if tx.Frames > 0 {
-		v.sent.Of(0).Of(uint32(peer)).add(tx.Frames, tx.Bytes)
+		v.sent.Of(0).Of(uint32(h.num)).add(tx.Frames, tx.Bytes)
 		v.txFrames.Add(tx.Frames)
 		v.txBytes.Add(tx.Bytes)
 	}

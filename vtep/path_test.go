@@ -139,7 +139,7 @@ func TestNoPath(t *testing.T) {
 	}
 	v = newVTEP(t, nil, fake4())
 	one = addPeer(t, v, at(1))
-	group := check.Must(v.Group(one))(t)
+	group := check.Must(v.Group(one, addPeer(t, v, at(2))))(t)
 	for _, n := range []uint16{0, group, 99} {
 		if _, err := v.Path(n, vni); err != ErrNoPeer {
 			t.Errorf("peer %d: %v", n, err)

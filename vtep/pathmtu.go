@@ -32,8 +32,9 @@ func (v *VTEP) MTU(peer uint16) int {
 	if h.family >= 0 {
 		return v.mtuTo(h)
 	}
-	m := v.mtuTo(h.group[0])
-	for _, h := range h.group[1:] {
+	list := h.members()
+	m := v.mtuTo(list[0])
+	for _, h := range list[1:] {
 		m = min(m, v.mtuTo(h))
 	}
 	return m

@@ -95,9 +95,7 @@ func (v *VTEP) DeletePeer(num uint16) {
 	defer v.mu.Unlock()
 	if h := v.hops.get(num); h != nil && h.added {
 		v.list(h, func() { h.added, h.deleted = false, true })
-		for _, m := range h.group {
-			v.list(m, func() { m.refs-- })
-		}
+		v.refer(h.members(), -1)
 	}
 }
 
@@ -196,8 +194,9 @@ func (v *VTEP) PeerName(peer uint16) string {
 	case h == nil:
 		return ""
 	case h.family < 0:
-		names := make([]string, len(h.group))
-		for i, m := range h.group {
+		list := h.members()
+		names := make([]string, len(list))
+		for i, m := range list {
 			names[i] = v.PeerName(m.num)
 		}
 		slices.Sort(names)

@@ -15,7 +15,7 @@ func (h *hop) pick(flow uint32) *hop {
 // best returns the member for a flow, of all or of those that are up.
 func (h *hop) best(flow uint32, up bool) (best *hop) {
 	var most uint64
-	for _, m := range h.group {
+	for _, m := range h.members() {
 		if up && m.down.Load() {
 			continue
 		}

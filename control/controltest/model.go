@@ -235,6 +235,17 @@ func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	}
 }
 
+// Entry returns what the entry of a MAC names: what MAC returns, but of a group its owner and name, which stay as VTEPs come and go.
+func (m *Model) Entry(vni frame.VNI, mac frame.MAC) string {
+	m.mu.Lock()
+	w, ok := m.at(vni, mac)
+	m.mu.Unlock()
+	if x, host := w.is.(control.MAC); ok && host && x.Group != "" {
+		return fmt.Sprintf("group %q of %q", x.Group, w.owner)
+	}
+	return m.MAC(vni, mac)
+}
+
 // at returns the row that says where a MAC is: of a host, or of a prefix behind a router.
 func (m *Model) at(vni frame.VNI, mac frame.MAC) (w row, ok bool) {
 	w, ok = m.winner(func(r control.Row) bool {
