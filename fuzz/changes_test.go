@@ -121,16 +121,25 @@ func (r *rig) reconfigure(d *draw) {
 	} else {
 		drawAttachment(&c, d, port == farPort)
 	}
+	if port != farPort {
+		c.Role = drawRole(d)
+	}
 	if x == nil || x.at[port] == nil {
 		return
 	}
 	c.KeepOpen = x.cfg[port].KeepOpen
+	blocks := blocked(&c) && !blocked(&x.cfg[port])
 	x.cfg[port] = c
 	if r.g != nil {
 		r.g.vsis[x.vsi.VNI()].on(port).cfg = c
 	}
 	r.must(x.at[port].Configure(c))
+	if blocks {
+		r.forgotten(x, port, portName(port), func(at dest) bool { return at.port == port })
+	}
 }
+
+func blocked(c *vswitch.AttachConfig) bool { return c.Role != nil && c.Role.Blocked }
 
 func (r *rig) setFlood(d *draw) {
 	vni := r.vnis[d.under(2)]

@@ -121,8 +121,23 @@ func (r *rig) forbids(e *entering, o *leaving, seg int) string {
 		}
 		return ""
 	}
+	if why := passes(e, in, out); why != "" {
+		return why
+	}
 	if g := group(in, e.port); g != 0 && g == group(out, o.port) {
 		return "across a split horizon"
+	}
+	return ""
+}
+
+// passes says which role a frame from in to out has passed by.
+func passes(e *entering, in, out *vswitch.AttachConfig) string {
+	switch r := out.Role; {
+	case blocked(in) || blocked(out):
+		return "by a link that is blocked"
+	case r == nil || e.port != farPort || len(e.data) < 6 || frame.MAC(e.data) != frame.Broadcast:
+	case r.NoFlood || slices.Contains(r.Shared, e.from.AddrPort().Addr()):
+		return "to an Ethernet segment for which others forward"
 	}
 	return ""
 }

@@ -111,6 +111,10 @@ func (g *golden) bridge(x passage) {
 		x.drop(frame.InnerVLAN)
 		return
 	}
+	if x.in != nil && blocked(&x.in.cfg) {
+		x.drop(frame.Blocked)
+		return
+	}
 	if x.in != nil {
 		if r := g.source(&x, src); r != 0 {
 			x.drop(r)
@@ -149,7 +153,7 @@ func (g *golden) bridge(x passage) {
 			out.port.tx++
 			g.tunnel(out.tag, e.at.peer, x.b)
 		} else {
-			g.toHost(out, x.b)
+			g.toHost(&x, out)
 		}
 	}
 }
@@ -191,11 +195,15 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 		x.drop(off)
 		return
 	}
-	someone := false
+	someone, why := false, frame.NoEgress
 	for _, out := range x.v.members {
 		// Only a hub lets frames out of the tunnel they came in from.
 		back := out == x.in
 		if out.cfg.NoFlood&class != 0 || x.horizon(out) || back && !x.from.peer.IsValid() {
+			continue
+		}
+		if x.others(out) {
+			why = frame.NotForwarder
 			continue
 		}
 		someone = true
@@ -203,7 +211,7 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 		case len(x.b) > g.longestFlooded(out):
 			x.dropOut(out, frame.TooBig)
 		case out.port.id != farPort:
-			g.toHost(out, x.b)
+			g.toHost(&x, out)
 		default:
 			copies, tooBig := 0, 0
 			for _, peer := range g.flooded[frame.VNI(out.tag)] {
@@ -227,16 +235,26 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 		}
 	}
 	if !someone {
-		x.drop(frame.NoEgress)
+		x.drop(why)
 		return
 	}
 	count(&x.t.flood, class)
 	count(&x.v.flood, class)
 }
 
-func (g *golden) toHost(out *gatt, b []byte) {
+// others says that a flooded frame is for other VTEPs to send to the Ethernet segment that out is a link of.
+func (x *passage) others(out *gatt) bool {
+	r := out.cfg.Role
+	return r != nil && x.in != nil && x.in.port.id == farPort && (r.NoFlood || slices.Contains(r.Shared, x.from.peer))
+}
+
+func (g *golden) toHost(x *passage, out *gatt) {
+	if blocked(&out.cfg) {
+		x.dropOut(out, frame.Blocked)
+		return
+	}
 	out.port.tx++
-	g.out[out.port.id] = append(g.out[out.port.id], onPort(out.tag, b))
+	g.out[out.port.id] = append(g.out[out.port.id], onPort(out.tag, x.b))
 }
 
 // tunnel sends one copy over the network.

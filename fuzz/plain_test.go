@@ -35,6 +35,11 @@ func (s *settings) simplify(d *draw) {
 			x.members[k] = plainAttachment(d, false)
 		}
 	}
+	for i := range s.segments {
+		for k := range s.segments[i].members {
+			s.segments[i].members[k].Role = drawRole(d)
+		}
+	}
 }
 
 // one is true once in n times; not where the input is at its end.

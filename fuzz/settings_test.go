@@ -136,6 +136,19 @@ func drawAttachment(c *vswitch.AttachConfig, d *draw, tunnel bool) {
 	}
 }
 
+// drawRole draws that of a member. Half have none.
+func drawRole(d *draw) *vswitch.Role {
+	b := d.byte()
+	if b&1 == 0 {
+		return nil
+	}
+	r := &vswitch.Role{Blocked: b&14 == 14, NoFlood: b&48 == 48}
+	for n := range int(b >> 6) {
+		r.Shared = append(r.Shared, nodeAddr(2+n, false).Addr(), nodeAddr(2+n, true).Addr())
+	}
+	return r
+}
+
 // limit is how many MACs a VSI may learn.
 func limit(c *vswitch.VSIConfig) int {
 	if c.MaxMACs == 0 {
