@@ -81,7 +81,9 @@ func (e *FDB) rows(s *Segment) []control.Row {
 		m.VTEP, m.FarVNI = netip.AddrPortFrom(e.Remote, 0), e.VNI
 		return []control.Row{m}
 	}
-	m.Group = fmt.Sprint(e.Remotes, e.VNI) // of all entries with the same
+	if m.Group = fmt.Sprint(e.Remotes); e.VNI != 0 { // of all entries with the same
+		m.Group += fmt.Sprint(" vni ", e.VNI)
+	}
 	list := []control.Row{m}
 	for _, a := range e.Remotes {
 		list = append(list, control.Group{VNI: s.VNI, Name: m.Group, VTEP: netip.AddrPortFrom(a, 0), FarVNI: e.VNI, Tunnel: m.Tunnel})
