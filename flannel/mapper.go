@@ -25,10 +25,10 @@ type Mapper struct {
 	cfg   MapperConfig
 	links []netip.Prefix
 
-	seed     maphash.Seed
-	leases   map[string]*mapped      // keys are cut after maxName bytes: longer ones are refused anyway
-	byMAC    map[frame.MAC][]*mapped // the oldest first, which decides about the others
-	byPrefix map[netip.Prefix][]*mapped
+	seed    maphash.Seed
+	leases  map[string]*mapped       // keys are cut after maxName bytes: longer ones are refused anyway
+	byMAC   map[frame.MAC][]*mapped  // the oldest first, which decides about the others
+	byFirst map[netip.Addr][]*mapped // by the first address of a subnet, which is the next hop to it
 
 	rows    control.Ledger[rowKey]
 	before  map[string][]Route // by key: the routes that FlushRoutes has passed, of leases whose routes have changed since
@@ -139,7 +139,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byPrefix: map[netip.Prefix][]*mapped{},
+	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byFirst: map[netip.Addr][]*mapped{},
 		before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.Key = cmp.Or(cfg.Key, cfg.Own.Subnet.Key())
@@ -247,10 +247,10 @@ func (m *Mapper) SetLinks(links []netip.Prefix) {
 	m.reply()
 }
 
-// index adds what a lease claims to byPrefix and byMAC. What it cannot use it does not take from others.
+// index adds what a lease claims to byFirst and byMAC. What it cannot use it does not take from others.
 func (m *Mapper) index(l *mapped) {
 	for _, p := range l.claims.prefixes() {
-		add(m.byPrefix, p, l)
+		add(m.byFirst, p.Addr(), l)
 	}
 	for _, mac := range l.macs() {
 		add(m.byMAC, mac, l)
@@ -292,7 +292,7 @@ func (m *Mapper) remove(l *mapped) {
 	m.setRoutes(l, nil)
 	m.rows.Set(rowKey{lease: l.key})
 	for _, p := range l.claims.prefixes() {
-		drop(m.byPrefix, p, l)
+		drop(m.byFirst, p.Addr(), l)
 	}
 	for _, mac := range l.macs() {
 		drop(m.byMAC, mac, l)
@@ -307,7 +307,7 @@ func (m *Mapper) settle(l *mapped) {
 		m.decide(l)
 	}
 	for _, p := range l.claims.prefixes() {
-		m.decideYounger(l, m.byPrefix[p])
+		m.decideYounger(l, m.byFirst[p.Addr()])
 	}
 	for _, mac := range l.macs() {
 		m.decideYounger(l, m.byMAC[mac])

@@ -170,6 +170,9 @@ func TestMapperRefusals(t *testing.T) {
 		{"10.4.2.0-24", vxlan("192.0.2.2", 2), "outside: 10.4.2.0/24: must be in 10.3.0.0/16"},
 		{"10.0.0.0-8", vxlan("192.0.2.2", 2), "outside: 10.0.0.0/8: must be in 10.3.0.0/16"},
 		{"10.3.1.128-25", vxlan("192.0.2.2", 2), "own-subnet: 10.3.1.128/25: ours is 10.3.1.0/24"},
+		{"10.3.0.0-23", vxlan("192.0.2.2", 2), ""},                                                                   // ours is longer
+		{"10.3.8.0-25", vxlan("192.0.2.2", 2), "same-subnet: 10.3.8.0/25: its first address is that of 10.3.8.0-24"}, // and one next hop has one MAC
+		{"10.3.8.0-23", vxlan("192.0.2.2", 2), "same-subnet: 10.3.8.0/23: its first address is that of 10.3.8.0-24"},
 		{"10.3.2.0-24", vxlan("192.0.2.1", 2), "own-public-ip: 192.0.2.1 is the address of this node"},
 		{"10.3.2.0-24", vxlan("10.3.1.7", 2), "inside: 10.3.1.7: must not be in 10.3.0.0/16"},
 		{"10.3.2.0-24", vxlan("192.0.2.2", 1), "own-mac: 02:00:00:00:00:01 is the MAC of this node"},
@@ -177,7 +180,7 @@ func TestMapperRefusals(t *testing.T) {
 		{"10.3.2.7-24", vxlan("192.0.2.2", 2), "host-bits: "},
 		{"10.3.9.0-24", vxlan("192.0.2.2", 9), "same-mac: 02:00:00:00:00:09: is that of 10.3.8.0-24 at 192.0.2.8"},
 		{"10.3.9.0-24", vxlan("192.0.2.8", 9), ""}, // another lease of the same node
-		{"10.3.8.0-24&fc00:3:0:8::-64", Attrs{Type: "vxlan", IPv4: end("192.0.2.2", 2), IPv6: end("2001:db8::2", 3)}, "same-subnet: 10.3.8.0/24: is that of 10.3.8.0-24"},
+		{"10.3.8.0-24&fc00:3:0:8::-64", Attrs{Type: "vxlan", IPv4: end("192.0.2.2", 2), IPv6: end("2001:db8::2", 3)}, "same-subnet: 10.3.8.0/24: its first address is that of 10.3.8.0-24"},
 		{"0.0.0.0-0&fc00:4::-64", Attrs{Type: "vxlan", IPv6: end("2001:db8::2", 2)}, "outside: fc00:4::/64: must be in fc00:3::/48"},
 	} {
 		m := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil)
@@ -200,7 +203,12 @@ func TestMapperRefusals(t *testing.T) {
 			t.Errorf("%s: %v counted after it has gone", c.key, got)
 		}
 	}
-	m := mapper(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`, func(c *MapperConfig) { c.Direct = 9 })
+	m := mapper(t, fmt.Sprintf(vxlanNetwork, ""), func(c *MapperConfig) { c.Own.Subnet.IPv4 = netip.MustParsePrefix("10.3.4.0/24") })
+	m.Set(record("10.3.4.0-23", 5, vxlan("192.0.2.2", 2))) // its next hop would be our own address
+	if got := fmt.Sprint(m.Refused()); got != "map[own-subnet:1]" {
+		t.Error(got)
+	}
+	m = mapper(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "host-gw"}}`, func(c *MapperConfig) { c.Direct = 9 })
 	m.Set(record("10.3.2.0-24", 5, Attrs{Type: "host-gw", IPv4: end("198.51.100.2", 0)}))
 	m.Set(record("0.0.0.0-0&fc00:3:0:8::-64", 5, Attrs{Type: "host-gw", IPv6: end("2001:db8::2", 0)}))
 	if got := fmt.Sprint(m.Refused()); got != "map[family:1 off-link:1]" {

@@ -95,8 +95,8 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 		return nil, false
 	}
 	for bits := f.least; bits >= r.Network.Bits(); bits-- {
-		set := m.byPrefix[netip.PrefixFrom(ip, bits).Masked()]
-		if len(set) == 0 || !m.follows(set[0], f) || m.direct(set[0], f) {
+		set := m.byFirst[netip.PrefixFrom(ip, bits).Masked().Addr()]
+		if len(set) == 0 || !set[0].lease.Subnet.prefix(f).Contains(ip) || !m.follows(set[0], f) || m.direct(set[0], f) {
 			continue
 		}
 		e := set[0].lease.end(f)

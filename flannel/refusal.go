@@ -25,10 +25,10 @@ const (
 	OtherFamily  // the lease has no subnet of a family that the network has
 	Outside      // the subnet is not in the network
 	Inside       // the public address is in the network, whose packets need it
-	OwnSubnet    // the subnet is in our own
+	OwnSubnet    // the subnet is in our own, or has its first address
 	OwnPublicIP  // the public address is ours
 	OwnMAC       // the VTEP's MAC is ours
-	SameSubnet   // an older lease has the subnet
+	SameSubnet   // an older lease has the subnet, or one with its first address
 	SameMAC      // an older lease has the VTEP's MAC, with another public address
 	OffLink      // the backend needs the public address on a link of ours
 	Unroutable   // the switch has refused the rows

@@ -41,7 +41,7 @@ func (m *Mapper) check(l *mapped, f family) *Refusal {
 	switch {
 	case p.Bits() < network.Bits() || !network.Contains(p.Addr()):
 		return refuse(Outside, "%v: must be in %v", p, network)
-	case own.Contains(p.Addr()) && p.Bits() >= own.Bits():
+	case own.Contains(p.Addr()): // or begins with it
 		return refuse(OwnSubnet, "%v: ours is %v", p, own)
 	case e.PublicIP == m.cfg.Own.end(f).PublicIP:
 		return refuse(OwnPublicIP, "%v is the address of this node", e.PublicIP)
@@ -75,8 +75,8 @@ func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
 // contest returns why a lease does not count for a family that it claims, nil if it does: for other leases, or the node's links.
 func (m *Mapper) contest(l *mapped, f family) *Refusal {
 	p, e := l.lease.Subnet.prefix(f), l.lease.end(f)
-	if x := m.byPrefix[p][0]; x != l {
-		return refusal(l.key, SameSubnet, "%v: is that of %s", p, x.key)
+	if x := m.byFirst[p.Addr()][0]; x != l {
+		return refusal(l.key, SameSubnet, "%v: its first address is that of %s", p, x.key)
 	}
 	switch m.cfg.Network.Backend.Type {
 	case "vxlan":
