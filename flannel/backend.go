@@ -44,8 +44,8 @@ func parseBackend(raw json.RawMessage) (b Backend, err error) {
 		return Backend{Type: "udp", Port: DefaultUDPPort}, nil
 	}
 	var j struct{ Type string }
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return b, wrongBackend(raw)
+	if err := decode(raw, &j); err != nil {
+		return b, err
 	}
 	b.Type, b.Raw = strings.ToLower(j.Type), raw
 	w := setting.Of("flannel: backend")
@@ -65,8 +65,8 @@ func parseBackend(raw json.RawMessage) (b Backend, err error) {
 			VNI, Port, MTU               int
 			GBP, Learning, DirectRouting bool
 		}{VNI: DefaultVNI}
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return b, wrongBackend(raw)
+		if err := decode(raw, &v); err != nil {
+			return b, err
 		}
 		if v.VNI < 1 || v.VNI > int(frame.MaxVNI) {
 			w.Want("VNI", v.VNI, "1 to %d", frame.MaxVNI)
@@ -80,29 +80,20 @@ func parseBackend(raw json.RawMessage) (b Backend, err error) {
 		b.MTU, b.GBP, b.Learning, b.DirectRouting = v.MTU, v.GBP, v.Learning, v.DirectRouting
 	case "udp":
 		v := struct{ Port int }{DefaultUDPPort}
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return b, wrongBackend(raw)
+		if err := decode(raw, &v); err != nil {
+			return b, err
 		}
 		b.Port = port(v.Port, DefaultUDPPort)
 	case "ipip":
 		var v struct{ DirectRouting bool }
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return b, wrongBackend(raw)
+		if err := decode(raw, &v); err != nil {
+			return b, err
 		}
 		b.DirectRouting = v.DirectRouting
 	case "":
 		w.Want("Type", j.Type, "the name of a backend, such as vxlan")
 	}
 	return b, w.Err()
-}
-
-func wrongBackend(raw json.RawMessage) error {
-	var t *json.UnmarshalTypeError
-	var v any
-	if err := json.Unmarshal(raw, &v); errors.As(err, &t) {
-		return err
-	}
-	return fmt.Errorf("%.200s: must be an object with the options of its type", raw)
 }
 
 // Supported returns nil if this package carries the backend out.

@@ -3,10 +3,10 @@ package flannel
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A Lease is the subnet of a node, and how to reach the node.
@@ -71,7 +71,7 @@ func (a *address) UnmarshalJSON(b []byte) error {
 	}
 	x, err := netip.ParseAddr(string(t))
 	if err != nil || x.Zone() != "" {
-		return fmt.Errorf("%s: must be an address", b)
+		return wrong[address](b)
 	}
 	*a = address(x)
 	return nil
@@ -114,7 +114,7 @@ func parseAttrs(key string, value []byte) (a Attrs, err error) {
 		return refuse(Oversize, "%d bytes: must be at most %d", len(value), maxValue)
 	}
 	var j attrsJSON
-	if err := json.Unmarshal(value, &j); err != nil {
+	if err := decode(value, &j); err != nil {
 		return refuse(BadValue, "%v", err)
 	}
 	var six netip.Addr
@@ -154,8 +154,10 @@ func makeAttrs(key, backend string, four, six netip.Addr, data, data6 json.RawMe
 			continue
 		}
 		var v vxlanJSON
-		if err := json.Unmarshal(x.data, &v); err != nil {
-			return refuse(BadData, "%s: %v", x.name, err)
+		if err := decode(x.data, &v); err != nil {
+			w := setting.Of(x.name)
+			w.Add("", err)
+			return refuse(BadData, "%v", w.Err())
 		}
 		if x.to.VNI = frame.VNI(v.VNI); v.VtepMAC == nil {
 			continue

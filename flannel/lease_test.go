@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		{"10.230.33.0", good, `key: "10.230.33.0": must be ADDRESS-LENGTH`},
 		{"", with(`{`, ``), "value: invalid character"},
 		{"", with(`"10.9.0.1"`, `"10.9.0.1`+strings.Repeat(" ", maxValue)+`"`), "oversize: 4213 bytes: must be at most 4096"},
-		{"", with("10.9.0.1", "10.9.0"), `value: "10.9.0": must be an address`},
+		{"", with("10.9.0.1", "10.9.0"), `value: PublicIP: "10.9.0": must be an address`},
 		{"", with("10.9.0.1", "0.0.0.0"), "public-ip: PublicIP: the address of the node is required"},
 		{"", with("10.9.0.1", "224.0.0.5"), "public-ip: PublicIP: 224.0.0.5: must be the address of one host, of 32 bits"},
 		{"", with("10.9.0.1", "255.255.255.255"), "public-ip: "},
@@ -91,7 +91,12 @@ func TestRefusals(t *testing.T) {
 		{"", with("10.9.0.1", "fd00::1"), "public-ip: PublicIP: fd00::1: must be an IPv4 address"},
 		{"", `{"PublicIPv6":null,"BackendType":"vxlan"}`, "public-ip: PublicIP: the address of the node is required"},
 		{"", `{"PublicIP":"10.9.0.1","BackendType":"vxlan"}`, "data: BackendData: VNI and VtepMAC are required"},
-		{"", with(`{"VNI":1`, `{"VNI":-1`), "data: BackendData: json: cannot unmarshal"},
+		{"", with(`{"VNI":1`, `{"VNI":-1`), "data: BackendData.VNI: -1: must be a whole number, 0 or more"},
+		{"", with(`"VNI":1`, `"vni":"1"`), `data: BackendData.VNI: "1": must be a whole number, 0 or more`},
+		{"", with(`{"VNI":1,"VtepMAC":"9e:e4:4c:09:b4:8b"}`, `[7]`), "data: BackendData: [7]: must be an object"},
+		{"", "[]", "value: []: must be an object"},
+		{"", with(`"vxlan"`, `{}`), "value: BackendType: {}: must be a string"},
+		{"", with(`"10.9.0.1"`, `7`), "value: PublicIP: 7: must be a string without escapes"},
 		{"", with(`{"VNI":1`, `{"VNI":16777216`), "data: BackendData: VNI 16777216: must be at most 16777215"},
 		{"", with(`9e:e4`, `9f:e4`), "mac: BackendData: VtepMAC 9f:e4:4c:09:b4:8b: must be the MAC of one host"},
 		{"", with(`9e:e4:4c:09:b4:8b`, `ff:ff:ff:ff:ff:ff`), "mac: "},
@@ -124,5 +129,18 @@ func TestReasons(t *testing.T) {
 	}
 	if reasons.String() != "invalid" {
 		t.Error(reasons.String())
+	}
+}
+
+// Names may be in any case, and of one that is there twice the last counts, as with flannel, which reads leases with Go's package json, too.
+func TestLeaseNames(t *testing.T) {
+	want := Attrs{Type: "vxlan", IPv4: end("192.0.2.2", 2)}
+	for _, v := range []string{
+		`{"publicip":"192.0.2.2","BACKENDTYPE":"vxlan","backendData":{"vni":1,"vtepmac":"02:00:00:00:00:02"}}`,
+		`{"PublicIP":"192.0.2.9","publicIP":"192.0.2.2","BackendType":"udp","BackendType":"vxlan","BackendData":{"VNI":5,"vni":1,"VtepMAC":"02:00:00:00:00:02"}}`,
+	} {
+		if l, err := ParseLease("10.3.2.0-24", []byte(v)); err != nil || l.Attrs != want {
+			t.Errorf("%s: %+v, %v", v, l, err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package flannel
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,40 +38,6 @@ type networkJSON struct {
 	Backend        json.RawMessage `json:",omitempty"`
 }
 
-// text is a string in JSON that flannel reads without escapes.
-type text string
-
-// texts are what one name was given, more often than once if the JSON repeats it: the last counts, but none may be wrong.
-type texts []text
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (t *texts) UnmarshalJSON(b []byte) error {
-	var x text
-	err := x.UnmarshalJSON(b)
-	*t = append(*t, x)
-	return err
-}
-
-// MarshalJSON implements [json.Marshaler].
-func (t texts) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
-
-// String returns the last one.
-func (t texts) String() string {
-	if len(t) == 0 {
-		return ""
-	}
-	return string(t[len(t)-1])
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (t *text) UnmarshalJSON(b []byte) error {
-	if len(b) < 2 || b[0] != '"' || bytes.ContainsAny(b[1:len(b)-1], `\"`) {
-		return fmt.Errorf("%s: must be a string without escapes", b)
-	}
-	*t = text(b[1 : len(b)-1])
-	return nil
-}
-
 // ParseNetwork reads the JSON of a network and fills in the defaults of flannel: subnets of /24 and /64, or a quarter of a
 // smaller network; the first subnet left out; backend udp. All errors are in a [setting.Errors], but those of the JSON.
 func ParseNetwork(value []byte) (*Network, error) {
@@ -80,11 +45,14 @@ func ParseNetwork(value []byte) (*Network, error) {
 		return nil, fmt.Errorf("flannel: network: %d bytes: must be at most %d", len(value), maxNetwork)
 	}
 	var j networkJSON
-	if err := json.Unmarshal(value, &j); err != nil {
+	w := setting.Of("flannel: network")
+	if err := decode(value, &j); errors.As(err, new(setting.Errors)) {
+		w.Add("", err)
+		return nil, w.Err()
+	} else if err != nil {
 		return nil, fmt.Errorf("flannel: network: %w", err)
 	}
 	n := &Network{NFTables: j.EnableNFTables}
-	w := setting.Of("flannel: network")
 	var low6, high6 texts // null is the default of these two, and an error elsewhere
 	if j.IPv6SubnetMin != nil {
 		low6 = *j.IPv6SubnetMin
