@@ -24,7 +24,15 @@ type follower struct {
 	misses  chan frame.Event
 	renewed chan renewal
 	relist  chan struct{} // ends the watch, so that another one begins with a snapshot
+	retry   retry
 	tasks   sync.WaitGroup
+}
+
+// A retry is when rows and routes that could not be passed on are passed again.
+type retry struct {
+	timer *time.Timer
+	pause time.Duration
+	said  string // the error
 }
 
 // A renewal is what has become of one.
@@ -49,6 +57,9 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 	}
 	renew := time.NewTimer(f.next(own))
 	defer renew.Stop()
+	f.retry.timer = time.NewTimer(time.Hour)
+	f.retry.timer.Stop()
+	defer f.retry.timer.Stop()
 	for {
 		var err error
 		select {
@@ -59,9 +70,11 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 		case err := <-f.ended:
 			f.p.stale(err)
 		case e := <-f.misses:
-			err = f.answer(e)
+			f.answer(e)
 		case now := <-forget:
-			err = f.update(func(m *Mapper) { m.Forget(now.Add(-f.p.cfg.MissAge)) })
+			f.update(func(m *Mapper) { m.Forget(now.Add(-f.p.cfg.MissAge)) })
+		case <-f.retry.timer.C:
+			f.update(func(*Mapper) {})
 		case <-renew.C:
 			if !own.Until.IsZero() {
 				f.tasks.Go(func() { f.renew(ctx, *own) })
@@ -75,9 +88,6 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 		if errors.Is(err, ErrLost) {
 			f.withdraw()
 			return err
-		}
-		if err != nil {
-			f.p.log.Warn("flannel: rows", "err", err)
 		}
 	}
 }
@@ -135,10 +145,11 @@ func (f *follower) hear(ctx context.Context, events Misses) {
 // switch, or the lease from being renewed.
 const burst = 20 * time.Millisecond
 
-// change takes a change of leases, and those that have come meanwhile: their rows are passed on together.
+// change takes a change of leases, and those that have come meanwhile: their rows are passed on together. It returns an error if the
+// lease is lost.
 func (f *follower) change(own *Own, c Change) error {
 	snapshot, begun := false, time.Now()
-	err := f.update(func(m *Mapper) {
+	f.update(func(m *Mapper) {
 		for {
 			snapshot = snapshot || c.Snapshot
 			f.p.state.listed = f.p.state.listed || snapshot
@@ -171,7 +182,7 @@ func (f *follower) change(own *Own, c Change) error {
 	if snapshot {
 		f.p.fresh()
 	}
-	return err
+	return nil
 }
 
 // lost returns an error that wraps ErrLost if a change takes the lease from the node.
@@ -187,21 +198,31 @@ func (own *Own) lost(c Change) error {
 	return nil
 }
 
-// update changes the table, and passes on its rows and routes.
-func (f *follower) update(change func(m *Mapper)) error {
-	p := f.p
+// update changes the table, and passes on its rows and routes. After an error, all of them are passed again, after a pause that grows.
+func (f *follower) update(change func(m *Mapper)) {
+	p, r := f.p, &f.retry
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p.mapper)
 	if p.state.lost != nil {
-		return nil
+		return
 	}
-	return p.flush()
+	err := p.flush()
+	if err == nil {
+		r.pause, r.said = 0, ""
+		return
+	}
+	if text := err.Error(); text != r.said {
+		p.log.Warn("flannel: rows and routes are passed on again", "err", err)
+		r.said = text
+	}
+	r.pause = min(max(2*r.pause, firstRetry), lastRetry)
+	r.timer.Reset(r.pause)
 }
 
 // answer answers a miss.
-func (f *follower) answer(e frame.Event) error {
-	return f.update(func(m *Mapper) {
+func (f *follower) answer(e frame.Event) {
+	f.update(func(m *Mapper) {
 		if e.VNI != m.cfg.VNI {
 			return
 		}

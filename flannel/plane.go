@@ -22,14 +22,15 @@ const (
 	DefaultMissAge     = 20 * time.Minute
 )
 
-// A Shape is what the network of a node looks like: who routes, and where pods are. A Plane calls it from one goroutine.
+// A Shape is what the network of a node looks like: who routes, and where pods are. A Plane calls it from one goroutine, and again
+// some time after an error of Program or Routes.
 type Shape interface {
 	control.Programmer
 
 	// Open makes what rows need, and says how leases become rows. The Plane fills in Network, Own, Key and Generation, 1 to 3.
 	Open(n *Network, own *Own, generation int) (MapperConfig, error)
 
-	// Routes changes the routes of the host. At first, and after an error, it gets a snapshot.
+	// Routes changes the routes of the host. At first, and after an error, it gets a snapshot. What it tries again itself is no error.
 	Routes(u RouteUpdate) error
 
 	// Misses returns the events EventNeighbourMiss and EventMACMiss of the tunnel's segment, nil for none.
