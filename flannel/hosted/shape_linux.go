@@ -73,6 +73,7 @@ type Shape struct {
 	whole   []hostnet.Route
 	misses  *vswitch.Events
 	said    map[string]bool // by check
+	waits   string          // what Routes has said of routes that wait
 }
 
 var _ flannel.Shape = (*Shape)(nil)
@@ -163,7 +164,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if generation == 3 && b.Type == "vxlan" {
 		return m, nil // what is left is right until leases say otherwise
 	}
-	return m, s.Routes(flannel.RouteUpdate{Snapshot: true})
+	return m, s.routes(flannel.RouteUpdate{Snapshot: true})
 }
 
 // free returns an error if there is a device with the name that is no TAP, such as that of flanneld, whose port is taken, too.
@@ -256,8 +257,25 @@ func (s *Shape) Program(owner string, u control.Update) error {
 	return s.cfg.Node.Program(owner, u)
 }
 
-// Routes implements [flannel.Shape].
+// Routes implements [flannel.Shape]. Routes that the kernel refuses wait in hostnet, which tries them again: they are said once, and
+// no reason to pass all others again.
 func (s *Shape) Routes(u flannel.RouteUpdate) error {
+	err := s.routes(u)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != s.waits {
+		s.cfg.Log.Warn("hosted: routes wait", "err", text)
+	}
+	s.waits = text
+	if errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (s *Shape) routes(u flannel.RouteUpdate) error {
 	add, direct := split(u.Add)
 	del, indirect := split(u.Del)
 	if u.Snapshot {

@@ -1,0 +1,143 @@
+package hosted_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/hosted"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A counted is a shape whose snapshots of routes are counted.
+type counted struct {
+	flannel.Shape
+	mu        sync.Mutex
+	snapshots int
+}
+
+func (c *counted) Routes(u flannel.RouteUpdate) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if u.Snapshot {
+		c.snapshots++
+	}
+	return c.Shape.Routes(u)
+}
+
+// An alone is a node of ours on a host, with a store in memory.
+type alone struct {
+	*flannel.Plane
+	shape *counted
+	log   lines
+	ended chan error
+	stop  func() error
+}
+
+// inHost starts a node on the interface eth0 of a host, and does not wait for it.
+func inHost(t *testing.T, h *netns.Host, m *flannel.Memory, change func(*hosted.Config, *flannel.PlaneConfig)) *alone {
+	t.Helper()
+	n, err := node.New(&node.Options{Owners: []string{"flannel"}, Listen: func(x *node.Tunnel) (u vtep.Underlay, err error) {
+		h.Do(func() { u, err = underlay.ListenUDP(x.AddrPort(), &x.UDPConfig) })
+		return u, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &alone{ended: make(chan error, 1)}
+	hc := &hosted.Config{Node: n, Namespace: h.NS, Link: "eth0", Persistent: true, Log: slog.New(slog.NewTextHandler(&a.log, nil))}
+	pc := &flannel.PlaneConfig{Store: &flannel.Registry{KV: m.KV()}, OneMAC: true, PublicIP: netip.MustParseAddr("192.0.2.1")}
+	if change != nil {
+		change(hc, pc)
+	}
+	shape, err := hosted.New(hc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.shape = &counted{Shape: shape}
+	pc.Shape = a.shape
+	if a.Plane, err = flannel.NewPlane(pc); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { n.Run(ctx) })
+	planeCtx, stopPlane := context.WithCancel(ctx)
+	go func() { a.ended <- a.Run(planeCtx) }()
+	a.stop = sync.OnceValue(func() error {
+		stopPlane()
+		err := <-a.ended
+		cancel()
+		running.Wait()
+		n.Close()
+		return err
+	})
+	t.Cleanup(func() { a.stop() })
+	return a
+}
+
+// ready waits until leases are followed.
+func (a *alone) ready(t *testing.T) *alone {
+	t.Helper()
+	select {
+	case <-a.Ready():
+	case err := <-a.ended:
+		a.ended <- err
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("not ready")
+	}
+	return a
+}
+
+// other puts the lease of another node, whose number is in its subnet, public address and MAC.
+func other(m *flannel.Memory, backend string, n int) {
+	a := flannel.Attrs{Type: backend, IPv4: flannel.End{PublicIP: netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", n))}}
+	if backend == "vxlan" {
+		a.IPv4.VNI, a.IPv4.MAC = 1, frame.MAC{2, 0, 0, 0, 0, byte(n)}
+	}
+	m.Put(fmt.Sprintf("10.3.%d.0-24", n), a.Value(), 0)
+}
+
+func hostAndStore(t *testing.T, network string) (*netns.Net, *netns.Host, *flannel.Memory) {
+	t.Helper()
+	n := netns.New(t)
+	h := n.Host("h")
+	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
+	m := flannel.NewMemory(network)
+	t.Cleanup(func() { m.Close() })
+	return n, h, m
+}
+
+// A route that the kernel refuses is said once, and others come and go without it.
+func TestRefusedRoute(t *testing.T) {
+	_, h, m := hostAndStore(t, fmt.Sprintf(vxlanJSON, ""))
+	h.IP("route", "add", "blackhole", "10.3.9.0/24", "metric", "778") // that of ours, too
+	other(m, "vxlan", 9)
+	a := inHost(t, h, m, nil).ready(t)
+	before := a.shape.snapshots
+	for i := 20; i < 30; i++ {
+		other(m, "vxlan", i)
+		h.Until("the route is there", func() bool { return strings.Contains(h.IP("route", "show"), fmt.Sprintf("10.3.%d.0/24", i)) })
+	}
+	a.shape.mu.Lock()
+	defer a.shape.mu.Unlock()
+	if n := a.shape.snapshots - before; n != 0 {
+		t.Errorf("all routes were passed again %d times", n)
+	}
+	if n := strings.Count(a.log.String(), "routes wait"); n != 1 {
+		t.Errorf("said %d times: %s", n, a.log.String())
+	}
+	h.IP("route", "del", "blackhole", "10.3.9.0/24", "metric", "778")
+	h.Until("the route is there", func() bool { return strings.Contains(h.IP("route", "show"), "10.3.9.0/24 via") })
+}
