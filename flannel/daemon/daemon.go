@@ -113,6 +113,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case <-plane.Ready():
 	}
 	if err := d.announce(ctx, plane, up); err != nil {
+		if ctx.Err() != nil {
+			return <-ended
+		}
 		cancel()
 		return errors.Join(err, <-ended)
 	}
@@ -134,7 +137,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // nil, and no error.
 func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
 	for {
-		kv, err := d.etcd()
+		kv, err := d.etcd(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return kv, err
 		}
@@ -147,8 +150,8 @@ func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
 	}
 }
 
-// etcd returns the store of the settings.
-func (d *Daemon) etcd() (*etcd.Store, error) {
+// etcd returns the store of the settings, nil and no error if ctx ends first.
+func (d *Daemon) etcd(ctx context.Context) (*etcd.Store, error) {
 	c := d.cfg.Config
 	if d.cfg.PasswordFile != "" {
 		b, err := os.ReadFile(d.cfg.PasswordFile)
@@ -157,7 +160,21 @@ func (d *Daemon) etcd() (*etcd.Store, error) {
 		}
 		c.Password = string(bytes.TrimRight(b, "\r\n"))
 	}
-	return etcd.New(&c)
+	var kv *etcd.Store
+	var err error
+	made := make(chan struct{})
+	go func() { kv, err = etcd.New(&c); close(made) }()
+	select {
+	case <-made:
+		return kv, err
+	case <-ctx.Done():
+	}
+	go func() {
+		if <-made; kv != nil {
+			kv.Close()
+		}
+	}()
+	return nil, nil
 }
 
 // newPlane puts together what keeps a lease in a store.
@@ -179,6 +196,8 @@ func (d *Daemon) newPlane(store flannel.Store, up *uplink) (*flannel.Plane, erro
 		pc.Links = nil
 	} else if up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6) { // behind a NAT
 		tunnel.Local, tunnel.Local6 = up.ipv4, up.ipv6
+	} else if !up.ipv4.IsValid() && !pc.PublicIP.IsValid() && pc.PublicIPv6 != up.ipv6 { // likewise, without IPv4
+		tunnel.Local = up.ipv6
 	}
 	var err error
 	if c.Mode == TAP {

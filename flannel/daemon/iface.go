@@ -107,8 +107,10 @@ func (c *Config) uplink() (*uplink, error) {
 	return nil, errors.New("iface: there is no default route that says which interface leads to other nodes")
 }
 
+const maxMTU = 65535 // of IP; that of lo is greater
+
 func newUplink(i net.Interface, addrs []netip.Prefix) *uplink {
-	u := &uplink{name: i.Name, mtu: i.MTU, links: addrs}
+	u := &uplink{name: i.Name, mtu: min(i.MTU, maxMTU), links: addrs}
 	for _, p := range addrs {
 		if a := p.Addr(); a.Is4() && !u.ipv4.IsValid() {
 			u.ipv4 = a

@@ -146,7 +146,8 @@ func serve(ctx context.Context, l net.Listener, ready func() bool) {
 		}
 		fmt.Fprint(w, "vxflanneld is ready")
 	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	const most = 5 * time.Second // also of a connection without a request
+	s := &http.Server{Handler: mux, ReadTimeout: most, WriteTimeout: most}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	s.Serve(l)
 }
