@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/netip"
 )
 
 // A Host is for Linux.
@@ -14,6 +15,11 @@ type Host struct{}
 // Open is for Linux: elsewhere its error wraps [errors.ErrUnsupported].
 func Open(cfg *Config) (*Host, error) {
 	return nil, fmt.Errorf("hostnet: it needs Linux: %w", errors.ErrUnsupported)
+}
+
+// Forget is for Linux.
+func Forget(namespace string, networks []netip.Prefix, keep ...string) error {
+	return errors.ErrUnsupported
 }
 
 // SetRoutes is for Linux.

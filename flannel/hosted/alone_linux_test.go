@@ -141,3 +141,37 @@ func TestRefusedRoute(t *testing.T) {
 	h.IP("route", "del", "blackhole", "10.3.9.0/24", "metric", "778")
 	h.Until("the route is there", func() bool { return strings.Contains(h.IP("route", "show"), "10.3.9.0/24 via") })
 }
+
+// Routes that a former process has left give way when the link has another name.
+func TestOtherLink(t *testing.T) {
+	n, h, m := hostAndStore(t, strings.Replace(fmt.Sprintf(vxlanJSON, ""), "vxlan", "host-gw", 1))
+	n.Plug(h, "198.51.100.1/24", n.Switch("sw2"))
+	other(m, "host-gw", 9)
+	links := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")}
+	a := inHost(t, h, m, func(_ *hosted.Config, p *flannel.PlaneConfig) { p.Links = links }).ready(t)
+	a.stop()
+	m.Put("10.3.9.0-24", (&flannel.Attrs{Type: "host-gw", IPv4: flannel.End{PublicIP: netip.MustParseAddr("198.51.100.9")}}).Value(), 0)
+	a = inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) {
+		p.Links = links
+		c.Link, p.PublicIP = "eth1", netip.MustParseAddr("198.51.100.1")
+	}).ready(t)
+	if got := h.IP("route", "show", "10.3.9.0/24"); !strings.Contains(got, "via 198.51.100.9 dev eth1") {
+		t.Errorf("%s\n%s", got, a.log.String())
+	}
+}
+
+// Or the device.
+func TestOtherDevice(t *testing.T) {
+	_, h, m := hostAndStore(t, fmt.Sprintf(vxlanJSON, ""))
+	other(m, "vxlan", 9)
+	a := inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "one" }).ready(t)
+	a.stop()
+	h.IP("route", "add", "10.3.8.0/25", "dev", "lo", "proto", "118") // not by a next hop, as those of package hostnet for others
+	a = inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "two" }).ready(t)
+	if got := h.IP("route", "show", "10.3.9.0/24"); !strings.Contains(got, "dev two") {
+		t.Errorf("%s\n%s", got, a.log.String())
+	}
+	if got := h.IP("route", "show", "10.3.8.0/25"); got == "" {
+		t.Error("a route that is not of a node's subnet is gone")
+	}
+}

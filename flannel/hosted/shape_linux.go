@@ -70,6 +70,7 @@ type Shape struct {
 	tap     *hostnet.Host // nil with host-gw
 	link    *hostnet.Host // nil without routes of its own
 	former  *hostnet.Host // the link, while it may have routes of a former process that sent without a tunnel
+	settled bool          // what a former process has left on other devices is gone
 	whole   []hostnet.Route
 	misses  *vswitch.Events
 	said    map[string]bool // by check
@@ -305,11 +306,15 @@ func (s *Shape) routes(u flannel.RouteUpdate) error {
 	return err
 }
 
-// forget removes the routes that a former process has left on the link, when others follow.
+// forget removes the routes that a former process has left on the link or other devices, when others follow.
 func (s *Shape) forget(snapshot bool) (err error) {
 	if s.former != nil && snapshot {
 		err = errors.Join(s.former.SetRoutes(), s.former.Close())
 		s.former = nil
+	}
+	if c := &s.cfg; c.Persistent && snapshot && !s.settled { // its link or device had another name
+		s.settled = true
+		err = errors.Join(err, hostnet.Forget(c.Namespace, []netip.Prefix{s.network.IPv4.Network, s.network.IPv6.Network}, c.Device, c.Link))
 	}
 	return err
 }
