@@ -92,6 +92,8 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 	}
 }
 
+var errWatchEnded = errors.New("the watch has ended")
+
 // watch follows the store. Whenever a watch ends, it begins anew, with a snapshot.
 func (f *follower) watch(ctx context.Context) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -110,6 +112,9 @@ func (f *follower) watch(ctx context.Context) {
 			case <-again.Done():
 			}
 		})
+		if err == nil {
+			err = errWatchEnded
+		}
 		if again.Err() != nil { // by relist, or with ctx: no error, but snapshots are a pause apart
 			wait = lastRetry
 		} else {

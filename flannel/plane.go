@@ -217,9 +217,13 @@ func (p *Plane) network(ctx context.Context) (n *Network, err error) {
 		on           bool
 		name, family string
 		ip           netip.Addr
-	}{{n.IPv4.IsValid(), "PublicIP", "IPv4", p.cfg.PublicIP}, {n.IPv6.IsValid(), "PublicIPv6", "IPv6", p.cfg.PublicIPv6}} {
+		network      netip.Prefix
+	}{{n.IPv4.IsValid(), "PublicIP", "IPv4", p.cfg.PublicIP, n.IPv4.Network}, {n.IPv6.IsValid(), "PublicIPv6", "IPv6", p.cfg.PublicIPv6, n.IPv6.Network}} {
 		if x.on && !x.ip.IsValid() {
 			return nil, fmt.Errorf("flannel: %s: the node has no %s address, and the network %v needs one", x.name, x.family, n)
+		}
+		if x.network.Contains(x.ip) { // flanneld does not mind
+			p.log.Warn("flannel: the public address is in the network: nodes of vxswitch do not follow such a lease", "address", x.ip, "network", x.network)
 		}
 	}
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package flannel
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,40 @@ func TestPassedAgain(t *testing.T) {
 		}
 		if n := s.log.count("no routes now"); n != 2 { // with that of the rows, and alone
 			t.Errorf("said %d times: %s", n, s.log.b.String())
+		}
+		s.stop()
+	})
+}
+
+// A quitter is a store whose watches end without an error.
+type quitter struct{ *Registry }
+
+func (q quitter) Watch(ctx context.Context, f func(Change)) error {
+	list, err := q.KV.List(ctx)
+	f(Change{Snapshot: true, Set: list})
+	return err
+}
+
+// A watch that ends without an error is begun again, as others are.
+func TestWatchWithoutError(t *testing.T) {
+	bubble(t, oneNetwork, func(t *testing.T, m *Memory) {
+		s := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Store = quitter{c.Store.(*Registry)} })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if st := s.Status(); st.Snapshots < 3 || st.Phase != Following {
+			t.Errorf("%+v", st)
+		}
+		s.stop()
+	})
+}
+
+// A node whose own lease is one that others like it refuse says so.
+func TestPublicIPInside(t *testing.T) {
+	bubble(t, oneNetwork, func(t *testing.T, m *Memory) {
+		s := run(t, m, "10.3.9.9", nil)
+		synctest.Wait()
+		if n := s.log.count("the public address is in the network"); n != 1 {
+			t.Errorf("said %d times", n)
 		}
 		s.stop()
 	})
