@@ -183,7 +183,7 @@ func (f family) check(backend string, e *End) *Refusal {
 	case !a.IsValid():
 		return refuse(BadPublicIP, "%s: the address of the node is required", name)
 	case !f.isHost(a):
-		return refuse(BadPublicIP, "%s: %v: must be the address of one host, of %d bits", name, a, f.bits)
+		return refuse(BadPublicIP, "%s: %v: must be the %s address of one host", name, a, f.name())
 	case backend != "vxlan":
 		return nil
 	case e.VNI == 0 && e.MAC.IsZero():

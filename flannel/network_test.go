@@ -120,7 +120,7 @@ func TestNetworkErrors(t *testing.T) {
 		`{"Network": "10.3.0.0/16", "SubnetLen": 31}`:           "flannel: network.SubnetLen: 31: must be at most 30: a node needs addresses for a tunnel and a bridge",
 		`{"Network": "10.3.0.0/16", "SubnetLen": 17}`:           "flannel: network.SubnetLen: 17: must be 18 or more: the network must have four subnets",
 		`{"Network": "10.3.0.0/29"}`:                            "flannel: network.Network: 10.3.0.0/29: must be a prefix of at most 28 bits",
-		`{"Network": "10.3.0.0"}`:                               `flannel: network.Network: 10.3.0.0: must be a prefix of 32-bit addresses`,
+		`{"Network": "10.3.0.0"}`:                               `flannel: network.Network: 10.3.0.0: must be an IPv4 prefix such as 10.230.0.0/16`,
 		`{"Network": "127.0.0.0/8"}`:                            "flannel: network.Network: 127.0.0.0/8: must be a network of hosts",
 		`{}`:                                                    `flannel: network.Network: "": must be a prefix such as 10.230.0.0/16`,
 		`{"Network": "10.3.0.0/16", "SubnetMin": "10.4.0.0"}`:   "flannel: network.SubnetMin: 10.4.0.0: must be an address of 10.3.0.0/16",
@@ -141,7 +141,7 @@ func TestNetworkErrors(t *testing.T) {
 		`{"Network": "10.3.0.0/16", "EnableIPv6": "true"}`:                                       `flannel: network.EnableIPv6: "true": must be true or false`,
 		`{"Network": 5}`: "flannel: network.Network: 5: must be a string without escapes",
 		`[]`:             "flannel: network: []: must be an object",
-		`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "10.0.0.0/8"}`:                     "flannel: network.IPv6Network: 10.0.0.0/8: must be a prefix of 128-bit addresses",
+		`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "10.0.0.0/8"}`:                     "flannel: network.IPv6Network: 10.0.0.0/8: must be an IPv6 prefix such as fd00:230::/48",
 		strings.Repeat(" ", maxNetwork) + `{"Network": "10.3.0.0/16"}`:                                    "flannel: network: 65562 bytes: must be at most 65536",
 		`{"Network":"10.3.0.0/16","EnableIPv6":true,"IPv6Network":"fc00::/48","Backend":{"Type":"ipip"}}`: "flannel: network.EnableIPv6: true: the backend ipip is for IPv4",
 	} {

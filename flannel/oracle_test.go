@@ -148,11 +148,11 @@ func otherFamily(q string) bool {
 // networkCause returns the part of an error that says why a network is refused that flannel accepts at first.
 func networkCause(t *testing.T, q string, err error) string {
 	for _, cause := range []string{
-		"which is SubnetMax",           // no node would get a subnet
-		"a network of hosts",           // multicast, loopback, 0.0.0.0/2
-		"are both off",                 // flannel ends a little later
-		"the name of a backend",        // likewise
-		"a prefix of 32-bit addresses", // a length with leading zeros
+		"which is SubnetMax",     // no node would get a subnet
+		"a network of hosts",     // multicast, loopback, 0.0.0.0/2
+		"are both off",           // flannel ends a little later
+		"the name of a backend",  // likewise
+		"an IPv4 prefix such as", // a length with leading zeros
 	} {
 		if strings.Contains(err.Error(), cause) {
 			return cause

@@ -82,7 +82,7 @@ func (c *PlaneConfig) Check() error {
 		f    family
 	}{{"PublicIP", c.PublicIP, ipv4}, {"PublicIPv6", c.PublicIPv6, ipv6}} {
 		if a.ip.IsValid() && !a.f.isHost(a.ip) {
-			w.Want(a.name, a.ip, "the address of one host, of %d bits", a.f.bits)
+			w.Want(a.name, a.ip, "the %s address of one host", a.f.name())
 		}
 	}
 	if !c.PublicIP.IsValid() && !c.PublicIPv6.IsValid() {

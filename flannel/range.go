@@ -107,6 +107,14 @@ var (
 // isHost reports whether an address is that of one host, of the family.
 func (f family) isHost(a netip.Addr) bool { return f.is(a) && hostaddr.Neighbour(a) == nil }
 
+// name returns the name of the family, for errors.
+func (f family) name() string {
+	if f == ipv4 {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
 // is reports whether an address is of the family.
 func (f family) is(a netip.Addr) bool { return a.BitLen() == f.bits && !a.Is4In6() && a.Zone() == "" }
 
@@ -156,7 +164,7 @@ func (f family) parse(w *setting.Check, network, low, high texts, length uint) (
 	}
 	set(f.low, lo, &r.First)
 	set(f.high, hi, &r.Last)
-	if r.First.Addr().Compare(r.Last.Addr()) > 0 {
+	if p.Contains(r.First.Addr()) && p.Contains(r.Last.Addr()) && r.First.Addr().Compare(r.Last.Addr()) > 0 {
 		w.Want(f.low, r.First.Addr(), "at most %v, which is %s", r.Last.Addr(), f.high)
 	}
 	return r
@@ -170,7 +178,7 @@ func (f family) read(w *setting.Check, network, low, high texts) (p netip.Prefix
 	for _, t := range network {
 		var err error
 		if p, err = netip.ParsePrefix(string(t)); err != nil || !f.is(p.Addr()) {
-			w.Want(f.network, t, "a prefix of %d-bit addresses", f.bits)
+			w.Want(f.network, t, "an %s prefix such as %s", f.name(), f.example)
 			ok = false
 		}
 		p = p.Masked()
@@ -179,7 +187,7 @@ func (f family) read(w *setting.Check, network, low, high texts) (p netip.Prefix
 		for _, t := range list {
 			var err error
 			if a, err = netip.ParseAddr(string(t)); err != nil || !f.is(a) {
-				w.Want(name, t, "an address of %d bits", f.bits)
+				w.Want(name, t, "an %s address", f.name())
 				ok = false
 			}
 		}

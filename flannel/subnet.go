@@ -112,7 +112,7 @@ func (f family) parseKey(s string) (p netip.Prefix, err error) {
 	case !ok || err != nil || err2 != nil:
 		return p, fmt.Errorf("must be ADDRESS-LENGTH")
 	case !f.is(a):
-		return p, fmt.Errorf("must be an address of %d bits", f.bits)
+		return p, fmt.Errorf("must be an %s address", f.name())
 	case n < 1 || n > f.least:
 		return p, fmt.Errorf("the length must be 1 to %d", f.least)
 	case addr != a.String() || bits != strconv.Itoa(n):
