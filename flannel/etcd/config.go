@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,8 +49,8 @@ type Config struct {
 func (c *Config) Check() error {
 	w := setting.Of("etcd: Config")
 	for _, e := range c.Endpoints {
-		if !strings.HasPrefix(e, "http://") && !strings.HasPrefix(e, "https://") {
-			w.Want("Endpoints", e, "URLs such as %s", DefaultEndpoint)
+		if !isEndpoint(e) {
+			w.Want("Endpoints", e, "URLs such as %s, with a port", DefaultEndpoint)
 		}
 	}
 	if c.Prefix != "" && (!strings.HasPrefix(c.Prefix, "/") || path.Clean(c.Prefix) == "/") {
@@ -71,6 +73,16 @@ func (c *Config) Check() error {
 		}
 	}
 	return w.Err()
+}
+
+// isEndpoint reports whether a text is the URL of a member. The client would dial one without a port for ever.
+func isEndpoint(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port > 0
 }
 
 // full returns the settings with defaults filled in.
