@@ -81,16 +81,16 @@ func (c *Config) Check() error {
 		}
 	}
 	for _, x := range []struct {
-		name string
-		ip   netip.Addr
-		ok   bool
+		name, want string
+		ip         netip.Addr
+		ok         bool
 	}{
-		{"IfaceCanReach", c.IfaceCanReach, hostaddr.Check(c.IfaceCanReach) == nil},
-		{"PublicIP", c.PublicIP, c.PublicIP.Is4() && hostaddr.Neighbour(c.PublicIP) == nil},
-		{"PublicIPv6", c.PublicIPv6, c.PublicIPv6.Is6() && hostaddr.Neighbour(c.PublicIPv6) == nil},
+		{"IfaceCanReach", "the address of one host", c.IfaceCanReach, hostaddr.Check(c.IfaceCanReach) == nil},
+		{"PublicIP", "an IPv4 address that other hosts reach", c.PublicIP, c.PublicIP.Is4() && hostaddr.Neighbour(c.PublicIP) == nil},
+		{"PublicIPv6", "an IPv6 address that other hosts reach", c.PublicIPv6, c.PublicIPv6.Is6() && hostaddr.Neighbour(c.PublicIPv6) == nil},
 	} {
 		if x.ip.IsValid() && !x.ok {
-			w.Want(x.name, x.ip, "the address of one host")
+			w.Want(x.name, x.ip, "%s", x.want)
 		}
 	}
 	if c.RenewMargin < 0 || c.RenewMargin > maxMargin {

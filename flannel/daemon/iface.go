@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -86,7 +87,7 @@ func (c *Config) uplink() (*uplink, error) {
 	case c.IfaceCanReach.IsValid():
 		to = []netip.Addr{c.IfaceCanReach}
 	case len(c.Iface)+len(c.IfaceRegex) > 0:
-		return nil, fmt.Errorf("iface %s: no interface with an address is called so", strings.Join(slices.Concat(c.Iface, c.IfaceRegex), ", "))
+		return nil, c.noUplink(all)
 	default:
 		for _, a := range []netip.Addr{c.PublicIP, c.PublicIPv6} {
 			if u := at(a); u != nil && a.IsValid() {
@@ -108,6 +109,20 @@ func (c *Config) uplink() (*uplink, error) {
 }
 
 const maxMTU = 65535 // of IP; that of lo is greater
+
+// noUplink says what interfaces there are, when the settings name none of them.
+func (c *Config) noUplink(all []net.Interface) error {
+	key, there := "iface", []string{}
+	if len(c.Iface) == 0 {
+		key = "ifaceRegex"
+	}
+	for _, i := range all {
+		if addrs := addresses(i); len(addrs) > 0 {
+			there = append(there, fmt.Sprintf("%s %v", i.Name, addrs[0].Addr()))
+		}
+	}
+	return fmt.Errorf("%s: %q: must fit an interface with an address: there are %s", key, strings.Join(slices.Concat(c.Iface, c.IfaceRegex), ", "), cmp.Or(strings.Join(there, ", "), "none"))
+}
 
 func newUplink(i net.Interface, addrs []netip.Prefix) *uplink {
 	u := &uplink{name: i.Name, mtu: min(i.MTU, maxMTU), links: addrs}

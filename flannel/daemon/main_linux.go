@@ -70,7 +70,7 @@ func (c *command) run(ctx context.Context) error {
 	if c.healthzPort != 0 {
 		l, err := net.Listen("tcp", net.JoinHostPort(c.healthzIP, strconv.Itoa(c.healthzPort)))
 		if err != nil {
-			return fmt.Errorf("-healthz-port: %w", err)
+			return fmt.Errorf("-healthz-ip, -healthz-port: %w", err)
 		}
 		tasks.Go(func() { serve(ctx, l, c.canMakePods) })
 	}

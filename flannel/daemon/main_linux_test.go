@@ -161,7 +161,8 @@ func TestProgramFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		"-iface none0":               {1, "vxflanneld: iface none0: no interface with an address is called so\n"},
+		"-iface none0":               {1, `vxflanneld: iface: "none0": must fit an interface with an address: there are `},
+		"-iface-regex ^none":         {1, `vxflanneld: ifaceRegex: "^none": must fit an interface`},
 		"-iface-can-reach 127.0.0.1": {1, "vxflanneld: iface: no interface of this host leads to 127.0.0.1\n"},
 		"-mode l3":                   {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
 		"-datapath kernel":           {2, "vxflanneld: -datapath kernel: this program is built without eBPF\n"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -72,11 +73,36 @@ func (a address) Set(s string) (err error) {
 	return nil
 }
 
+// number is a flag with a number.
+type number struct{ *int }
+
+func (n number) String() string { return "" }
+func (n number) Set(s string) (err error) {
+	if *n.int, err = strconv.Atoi(s); err != nil {
+		return errors.New("must be a whole number")
+	}
+	return nil
+}
+
+// truth is a flag that is set or not.
+type truth struct{ *bool }
+
+func (t truth) String() string   { return "" }
+func (t truth) IsBoolFlag() bool { return true }
+func (t truth) Set(s string) (err error) {
+	if *t.bool, err = strconv.ParseBool(s); err != nil {
+		return errors.New("must be true or false")
+	}
+	return nil
+}
+
 // absent are the flags of flanneld that have no effect here, what they would have to say, and what to do.
 var absent = []struct{ name, harmless, why string }{
 	{"iptables-resync", "", "the rules are set once, in an nft table of their own"},
 	{"iptables-forward-rules", "false", "allow forwarding in your own rules; in an nft table of its own, accept means nothing to others"},
 	{"ip-blackhole-route", "false", "a route for addresses without a pod is not built"},
+	{"vmodule", "", "the log has two levels, -v 0 and -v 1"},
+	{"log_backtrace_at", "", "the log has two levels, -v 0 and -v 1"},
 }
 
 const usage = `Usage: vxflanneld [flags]
@@ -116,10 +142,10 @@ Flags that flanneld has not:
 
 // parse reads flags and environment. The environment gives way.
 func parse(args, env []string) (o *options, err error) {
-	o = &options{cfg: Config{Mode: TAP}}
+	o = &options{cfg: Config{Mode: TAP, Generation: 3}, unavailable: true}
 	c := &o.cfg
 	var endpoints string
-	var margin int
+	margin := 60
 	fs := flag.NewFlagSet("vxflanneld", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&endpoints, "etcd-endpoints", etcd.DefaultEndpoint, "")
@@ -129,23 +155,23 @@ func parse(args, env []string) (o *options, err error) {
 	fs.StringVar(&c.CAFile, "etcd-cafile", "", "")
 	fs.StringVar(&c.Username, "etcd-username", "", "")
 	fs.StringVar(&c.Password, "etcd-password", "", "")
-	fs.BoolVar(&o.kubernetes, "kube-subnet-mgr", false, "")
+	fs.Var(truth{&o.kubernetes}, "kube-subnet-mgr", "")
 	fs.StringVar(&o.kube.URL, "kube-api-url", "", "")
 	fs.StringVar(&o.kube.Kubeconfig, "kubeconfig-file", "", "")
 	fs.StringVar(&o.kube.Prefix, "kube-annotation-prefix", "flannel.alpha.coreos.com", "")
 	fs.StringVar(&o.kube.NetworkFile, "net-config-path", "/etc/kube-flannel/net-conf.json", "")
-	fs.BoolVar(&o.unavailable, "set-node-network-unavailable", true, "")
+	fs.Var(truth{&o.unavailable}, "set-node-network-unavailable", "")
 	fs.Var((*list)(&c.Iface), "iface", "")
 	fs.Var((*list)(&c.IfaceRegex), "iface-regex", "")
 	fs.Var(address{&c.IfaceCanReach}, "iface-can-reach", "")
 	fs.Var(address{&c.PublicIP}, "public-ip", "")
 	fs.Var(address{&c.PublicIPv6}, "public-ipv6", "")
 	fs.StringVar(&c.SubnetFile, "subnet-file", DefaultSubnetFile, "")
-	fs.IntVar(&margin, "subnet-lease-renew-margin", 60, "")
-	fs.BoolVar(&c.IPMasq, "ip-masq", false, "")
-	fs.BoolVar(&c.NoFullyRandom, "ip-masq-fully-random-disable", false, "")
+	fs.Var(number{&margin}, "subnet-lease-renew-margin", "")
+	fs.Var(truth{&c.IPMasq}, "ip-masq", "")
+	fs.Var(truth{&c.NoFullyRandom}, "ip-masq-fully-random-disable", "")
 	fs.StringVar(&o.healthzIP, "healthz-ip", "0.0.0.0", "")
-	fs.IntVar(&o.healthzPort, "healthz-port", 0, "")
+	fs.Var(number{&o.healthzPort}, "healthz-port", "")
 	fs.Func("mode", "", func(s string) error {
 		switch s {
 		case "tap":
@@ -156,10 +182,10 @@ func parse(args, env []string) (o *options, err error) {
 		return errors.New("must be tap")
 	})
 	fs.StringVar(&c.Device, "dev", "", "")
-	fs.IntVar(&c.Generation, "generation", 3, "")
+	fs.Var(number{&c.Generation}, "generation", "")
 	fs.TextVar(&o.datapath, "datapath", node.DatapathUser, "")
-	fs.IntVar(&o.verbose, "v", 0, "")
-	fs.BoolVar(&o.version, "version", false, "")
+	fs.Var(number{&o.verbose}, "v", "")
+	fs.Var(truth{&o.version}, "version", "")
 	var asked error // for what is absent
 	for _, x := range absent {
 		fs.BoolFunc(x.name, "", func(s string) error {
@@ -199,11 +225,19 @@ func parse(args, env []string) (o *options, err error) {
 		return nil, fmt.Errorf("-subnet-lease-renew-margin: %d: must be 1 to 1439", margin)
 	case o.healthzPort < 0 || o.healthzPort > 65535:
 		return nil, fmt.Errorf("-healthz-port: %d: must be 0 to 65535", o.healthzPort)
+	case !listenable(o.healthzIP):
+		return nil, fmt.Errorf("-healthz-ip: %q: must be an address of this host, or 0.0.0.0 for all", o.healthzIP)
 	case c.SubnetFile == "":
 		return nil, errors.New("-subnet-file: it is needed")
 	}
 	c.RenewMargin = time.Duration(margin) * time.Minute
 	return o, flagged(c.Check())
+}
+
+// listenable reports whether a text is an address to listen on. Other names would be looked up.
+func listenable(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "" || host == "localhost"
 }
 
 // flagged calls settings by their flags.

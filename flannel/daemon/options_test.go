@@ -27,12 +27,20 @@ func TestOptions(t *testing.T) {
 		"-iptables-resync 5":              "-iptables-resync: vxflanneld has no such flag: the rules are set once",
 		"-ip-blackhole-route":             "-ip-blackhole-route: vxflanneld has no such flag: a route for addresses without a pod is not built",
 		"-iptables-forward-rules=true":    "-iptables-forward-rules: vxflanneld has no such flag: allow forwarding in your own rules",
-		"-public-ip fd00::1":              "-public-ip: fd00::1: must be the address of one host",
-		"-public-ipv6 10.0.0.1":           "-public-ipv6: 10.0.0.1: must be",
+		"-public-ip fd00::1":              "-public-ip: fd00::1: must be an IPv4 address that other hosts reach",
+		"-public-ip 127.0.0.1":            "-public-ip: 127.0.0.1: must be an IPv4 address that other hosts reach",
+		"-public-ipv6 10.0.0.1":           "-public-ipv6: 10.0.0.1: must be an IPv6 address that other hosts reach",
 		"-iface-can-reach 0.0.0.0":        "-iface-can-reach: 0.0.0.0: must be",
 		"-iface-regex (":                  `-iface-regex: "(": error parsing regexp`,
 		"-subnet-lease-renew-margin 1440": "-subnet-lease-renew-margin: 1440: must be 1 to 1439",
 		"-healthz-port 70000":             "-healthz-port: 70000: must be 0 to 65535",
+		"-healthz-port x":                 `"x" for flag -healthz-port: must be a whole number`,
+		"-healthz-ip x -healthz-port 1":   `-healthz-ip: "x": must be an address of this host`,
+		"-v x":                            `"x" for flag -v: must be a whole number`,
+		"-ip-masq=x":                      `"x" for -ip-masq: must be true or false`,
+		"-vmodule x=2":                    "-vmodule: vxflanneld has no such flag: the log has two levels",
+		"-log_backtrace_at x:2":           "-log_backtrace_at: vxflanneld has no such flag",
+		"-etcd-endpoints http://10.0.0.1": `-etcd-endpoints: "http://10.0.0.1": must be URLs such as`,
 		"-mode l3":                        "use the section flannel of its file",
 		"-mode x":                         `"x" for flag -mode: must be tap`,
 		"-datapath x":                     `"x" for flag -datapath: "x": must be one of user, kernel, auto`,
@@ -50,7 +58,7 @@ func TestOptions(t *testing.T) {
 	if _, err := parse(nil, []string{"FLANNELD_IP_BLACKHOLE_ROUTE=true"}); err == nil || !strings.HasPrefix(err.Error(), "-ip-blackhole-route: ") {
 		t.Error(err)
 	}
-	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": `) {
+	if _, err := parse(nil, []string{"FLANNELD_HEALTHZ_PORT=x"}); err == nil || !strings.HasPrefix(err.Error(), `FLANNELD_HEALTHZ_PORT: "x": must be a whole number`) {
 		t.Error(err)
 	}
 }
