@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -46,9 +48,35 @@ const (
 func readConfig(text []byte) (*config, error) {
 	c := new(config)
 	if err := json.Unmarshal(text, c); err != nil {
-		return nil, types.NewError(types.ErrDecodingFailure, "network configuration: "+err.Error(), "")
+		return nil, types.NewError(types.ErrDecodingFailure, undecodable(text, err), "")
 	}
 	return c, nil
+}
+
+// undecodable says why a configuration cannot be read: by the key whose value has the wrong type, if that is why.
+func undecodable(text []byte, err error) string {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) || t.Field == "" {
+		return "network configuration: " + err.Error()
+	}
+	key, value := strings.TrimPrefix(t.Field, "PluginConf."), text
+	for part := range strings.SplitSeq(key, ".") {
+		var all map[string]json.RawMessage
+		json.Unmarshal(value, &all)
+		value = all[part]
+	}
+	want := "an object"
+	switch t.Type.Kind() {
+	case reflect.Int, reflect.Int64:
+		want = "a whole number"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.String:
+		want = "a string"
+	case reflect.Slice:
+		want = "a list"
+	}
+	return fmt.Sprintf("%s: %s: must be %s", key, value, want)
 }
 
 // checkedConfig reads a configuration that must be right.
