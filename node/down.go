@@ -145,8 +145,8 @@ func (n *Node) comesBack(name string) {
 // failed records that a port is detached, with the error with which it has failed if it has. n.mu is held.
 func (n *Node) failed(name string, err error) {
 	d := n.ports[name]
-	if d == nil || n.isDown(name) {
-		return
+	if d == nil || n.isDown(name) || n.ending != nil && n.ending() != nil {
+		return // none that fails: the switch lets go of all ports at its end
 	}
 	if err == nil {
 		err = errors.New("the port was detached from the switch")

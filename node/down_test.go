@@ -25,6 +25,7 @@ type mortal struct {
 	*Node
 	t   *testing.T
 	log lockedBuffer
+	end context.CancelFunc // of Run
 
 	mu      sync.Mutex
 	refuse  error
@@ -66,6 +67,7 @@ func newMortal(t *testing.T, cfg string) *mortal {
 		return p, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	m.end = cancel
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
 	t.Cleanup(func() { cancel(); must(t, <-done) })
@@ -372,6 +374,19 @@ func TestDownMemberFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// When the node ends, the switch lets go of its ports. None of them is called down, though somebody changes the node meanwhile.
+func TestDownAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMortal(t, mortals)
+		m.mu.Lock()
+		m.end()
+		m.failed("a", nil)
+		m.mu.Unlock()
+		m.settle()
+		m.wantLog("a port is down", 0)
+	})
 }
 
 // A port of the program is listed until the program has added another.

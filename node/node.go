@@ -64,6 +64,7 @@ type Node struct {
 	base     *Config            // of Apply and Update
 	provided map[string]*Config // by owner
 	closed   bool
+	ending   func() error // not nil from it: Run ends
 	tunnels  map[string]*tunnel
 	ports    map[string]*device
 	down     map[string]*outage // ports that are down, or were a moment ago
@@ -130,6 +131,11 @@ func New(o *Options) (*Node, error) {
 // Run forwards frames until ctx is done or Close is called. It then closes the node and returns the error of Close. It
 // returns an error if the node is already running, and net.ErrClosed if it is closed.
 func (n *Node) Run(ctx context.Context) error {
+	n.mu.Lock()
+	if n.ending == nil {
+		n.ending = ctx.Err
+	}
+	n.mu.Unlock()
 	events := n.sw.Events(slices.Concat(control.Events, []frame.EventKind{frame.EventPortDown})...)
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
