@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -175,6 +176,9 @@ func (c *Config) free() error {
 	}
 	if _, err := os.Stat("/sys/class/net/" + c.Device + "/tun_flags"); !errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if b, _ := os.ReadFile("/sys/class/net/" + c.Device + "/uevent"); !bytes.Contains(b, []byte("DEVTYPE=vxlan")) {
+		return fmt.Errorf("hosted: device %s: is another one of this host: must be a TAP, or a name that is free", c.Device)
 	}
 	return fmt.Errorf("hosted: there is a device %s that is not a TAP: stop flanneld, and ip link delete %[1]s", c.Device)
 }
