@@ -89,7 +89,7 @@ func (p *Plane) stale(err error) {
 // fresh notes that all leases are known. p.mu is held.
 func (p *Plane) fresh() {
 	if !p.state.Stale.IsZero() {
-		p.log.Info("flannel: the store is back", "after", time.Since(p.state.Stale).Round(time.Millisecond), "leases", p.mapper.Len())
+		p.log.Warn("flannel: the store is back", "after", time.Since(p.state.Stale).Round(time.Millisecond), "leases", p.mapper.Len())
 	}
 	p.state.Stale, p.state.LastError = time.Time{}, ""
 	if p.state.Snapshots++; p.state.Snapshots == 1 {
