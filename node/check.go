@@ -286,6 +286,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, here)
 	} else if m.Match != nil {
 		k.Ask(key+".match", *m.Match, m.Match.Check)
+	} else if at.Match != nil { // of the program's own
 	} else if other := k.claim("port "+tagged, here); other != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
 	}
@@ -316,7 +317,7 @@ func (k *checker) bareMember(key string, g *Segment, m *Member) {
 	if m.Locked {
 		k.Fail(key+".locked", nil, ethernet, m.Port)
 	}
-	if m.Match != nil {
+	if m.attach().Match != nil {
 		k.Fail(key+".match", nil, ethernet, m.Port)
 	}
 	if m.NeighbourMode != nil {

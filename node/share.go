@@ -22,7 +22,7 @@ func (w wanted) sharing(t *Tunnel, a netip.Addr) (*Segment, netip.Prefix) {
 		return nil, netip.Prefix{}
 	}
 	for _, g := range w.segments {
-		if !slices.ContainsFunc(g.Members, func(m Member) bool { return m.Port == t.Device && m.VLAN == 0 && m.Match == nil }) || !g.ethernet() {
+		if !slices.ContainsFunc(g.Members, func(m Member) bool { return m.Port == t.Device && m.VLAN == 0 && m.attach().Match == nil }) || !g.ethernet() {
 			continue
 		}
 		for _, x := range g.Gateway.Addresses {
