@@ -219,14 +219,16 @@ func (c *InterfaceConfig) Check() error {
 	return w.Err()
 }
 
-var errNoHost = errors.New("is not valid on a network; must be the address of one host with a prefix length")
+var errNoHost = errors.New("is not valid on a network; must be the address of one host")
 
 // hostIn returns why a cannot be the address of a host on the network p.
 func hostIn(p netip.Prefix, a netip.Addr) error {
 	switch err := hostaddr.In(p, a); {
 	case err != nil:
 		return err
-	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !hostaddr.Is4(a.As4()) || a.Is6() && !hostaddr.Is6(a.As16()):
+	case a.Zone() != "":
+		return errors.New("has a zone; must be the address alone")
+	case !a.IsValid() || a.Is4In6() || a.Is4() && !hostaddr.Is4(a.As4()) || a.Is6() && !hostaddr.Is6(a.As16()):
 		return errNoHost
 	}
 	return nil

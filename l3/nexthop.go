@@ -190,6 +190,9 @@ func (v *VRF) check(h NextHop, to netip.Prefix) error {
 func (c *InterfaceConfig) CheckNextHop(to netip.Prefix, ip netip.Addr) error {
 	inside, networks := false, 0
 	for _, p := range c.Addresses {
+		if !p.IsValid() {
+			return nil // Check refuses the interface
+		}
 		if err := hostIn(p, ip); err != nil {
 			return err
 		}

@@ -135,18 +135,21 @@ func TestCheckRefusesWhatApplyDoes(t *testing.T) {
 // What the packages refuse has the key of the setting it is about.
 func TestCheckAsksTheLibrary(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: 613200h0m0s: must be 1s to 596523h14m7s",
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257: must be 1 to 256, or 0 for 1",
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "e"}], "ports": [{"name": "e", "type": "interface"}]}`:                        `tunnels[0].bind: "e": is a port of type interface, which takes all that it receives`,
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are": must be at most 15 bytes`,
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49: must be at least 50 over 10.0.0.1",
-		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                             "tunnels[0].local: ::ffff:10.0.0.1: must be 10.0.0.1",
-		`{"tunnels": [{"name": "t", "local": "127.0.0.1", "underlay": "packet", "bind": "e"}]}`:                                                "tunnels[0]: afpacket: local address 127.0.0.1:4789: is not valid on a network",
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "prefix": "10.0.0.0/24", "gateway": "10.1.0.1"}]}`: "tunnels[0].gateway: 10.1.0.1: is not in 10.0.0.0/24",
-		`{"tunnels": [{"name": "t", "local": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "t", "flood": ["fe80::2"]}]}`:                      "flood[0]: fe80::2: requires a zone",
-		`{"ports": [{"name": "p", "queues": 257}]}`:                                                                                            "ports[0].queues: 257: must be 1 to 256, or 0 for 1",
-		`{"ports": [{"name": "tap%d"}]}`:                                                                                                       `ports[0].name: "tap%d": must be a device name`,
-		`{"segments": [{"vni": 1, "neighbours": {"static": [{"ip": "127.0.0.1", "mac": "02:00:00:00:00:01"}]}}]}`:                              "neighbours.static[0].ip: 127.0.0.1: is not valid on a network",
+		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                                                  "1:36: segments[0].ageing: 613200h0m0s: must be 1s to 596523h14m7s",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                                                 "tunnels[0].queues: 257: must be 1 to 256, or 0 for 1",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "e"}], "ports": [{"name": "e", "type": "interface"}]}`:                                                    `tunnels[0].bind: "e": is a port of type interface, which takes all that it receives`,
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                                                   `tunnels[0].bind: "sixteen-bytes-are": must be at most 15 bytes`,
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                                                     "tunnels[0].mtu: 49: must be at least 50 over 10.0.0.1",
+		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                                                         "tunnels[0].local: ::ffff:10.0.0.1: must be 10.0.0.1",
+		`{"tunnels": [{"name": "t", "local": "127.0.0.1", "underlay": "packet", "bind": "e"}]}`:                                                                            "tunnels[0]: afpacket: local address 127.0.0.1:4789: is not valid on a network",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "prefix": "10.0.0.0/24", "gateway": "10.1.0.1"}]}`:                             "tunnels[0].gateway: 10.1.0.1: is not in 10.0.0.0/24",
+		`{"tunnels": [{"name": "t", "local": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "t", "flood": ["fe80::2"]}]}`:                                                  "flood[0]: fe80::2: requires a zone",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "vlan": 5}], "segments": [{"vni": 1, "tunnel": "t", "flood": ["239.1.1.1"]}]}`: `segments[0].flood[0]: 239.1.1.1: tunnel "t" has a vlan, in which there are no multicast groups`,
+		`{"vrfs": [{"name": "v", "routes": [{"prefix": "fd01::/16", "via": [{"segment": 1, "ip": "fe80::1%e"}]}]}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["fd00::1/64"]}}]}`:                              "via[0].ip: fe80::1%e: has a zone; must be the address alone",
+		`{"vrfs": [{"name": "v"}], "policies": [{"name": "p", "rules": [{"action": "deny", "srcMACs": ["02:00:00:00:00:09"]}]}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "policy": "p", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24"]}}]}`: `segments[0].gateway.policy: "p": has rules with srcMACs or dstMACs`,
+		`{"ports": [{"name": "p", "queues": 257}]}`: "ports[0].queues: 257: must be 1 to 256, or 0 for 1",
+		`{"ports": [{"name": "tap%d"}]}`:            `ports[0].name: "tap%d": must be a device name`,
+		`{"segments": [{"vni": 1, "neighbours": {"static": [{"ip": "127.0.0.1", "mac": "02:00:00:00:00:01"}]}}]}`:                                                                                                          "neighbours.static[0].ip: 127.0.0.1: is not valid on a network",
 		`{"ports": [{"name": "u", "type": "tun"}], "vrfs": [{"name": "v"}], "segments": [{"vni": 1, "members": [{"port": "u"}], "neighbours": {"mode": "proxy"}, "gateway": {"vrf": "v", "addresses": ["10.0.0.1/32"]}}]}`: "segments[0].neighbours.mac: 00:00:00:00:00:00: must be the MAC of one host",
 		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["240.0.0.1/8"]}}]}`:                                                                           "segments[0].gateway.addresses[0]: 240.0.0.1/8: is not valid on a network",
 		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}, "fdb": [{"mac": "02:00:00:00:00:01", "port": "p"}]}]}`:                                                     "fdb[0].mac: 02:00:00:00:00:01: is the gateway's MAC",
@@ -156,5 +159,14 @@ func TestCheckAsksTheLibrary(t *testing.T) {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A wrong network of a gateway says nothing about its next hops.
+func TestCheckNextHopOfWrongNetwork(t *testing.T) {
+	text := `{"vrfs": [{"name": "v", "routes": [{"prefix": "10.9.0.0/16", "via": [{"segment": 1, "ip": "10.0.0.2"}]}]}],
+		"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/33"]}}]}`
+	if _, err := Parse([]byte(text)); err == nil || strings.Contains(err.Error(), "via") {
+		t.Error(err)
 	}
 }

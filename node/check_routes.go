@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // bare reports whether a segment carries IP without Ethernet.
@@ -53,6 +55,9 @@ func (k *checker) gateway(key string, g *Segment) {
 		k.Want(key+".vrf", w.VRF, "the name of a VRF")
 	}
 	k.policyName(key+".policy", w.Policy, g)
+	if p := k.policies[w.Policy]; p != nil && slices.ContainsFunc(p.Rules, func(r policy.Rule) bool { return len(r.SrcMACs)+len(r.DstMACs) > 0 }) {
+		k.Fail(key+".policy", w.Policy, "has rules with srcMACs or dstMACs, which would match no packet that is routed; must be a policy without")
+	}
 	here := strconv.Itoa(int(g.VNI))
 	each(k.Report, key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
 		if err := hostaddr.Neighbour(p.Addr()); g.ethernet() && err != nil && !k.Failed(at) {

@@ -192,5 +192,7 @@ func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 		k.Fail(key, a, "a multicast group has no zone; set multicastDevice of the tunnel")
 	case t.Local.IsValid() && !t.beside(a).IsValid():
 		k.Fail(key, a, "is of another address family than %v, the local address of tunnel %q", t.Local, t.Name)
+	case t.VLAN != 0:
+		k.Fail(key, a, "tunnel %q has a vlan, in which there are no multicast groups; must be the address of a peer", t.Name)
 	}
 }
