@@ -38,11 +38,13 @@ func samples() []route.Route {
 	mac := frame.MAC{2, 0, 0, 0, 0, 1}
 	r := []route.Route{
 		{Key: route.Key{Kind: route.AutoDiscovery, RD: rd, Tag: 0xffffffff, Segment: esi}, NumLabels: 1},
+		{Key: route.Key{Kind: route.AutoDiscovery, RD: rd, Segment: esi}, Labels: [2]uint32{100}, NumLabels: 1},
 		{Key: route.Key{Kind: route.MACIP, RD: rd, MAC: mac}, Labels: [2]uint32{100}, NumLabels: 1},
 		{Key: route.Key{Kind: route.MACIP, RD: rd, MAC: mac, IP: ip("10.0.0.1"), Tag: 5}, Labels: [2]uint32{100, 0xffffff}, NumLabels: 2, ESI: esi},
 		{Key: route.Key{Kind: route.MACIP, RD: rd, MAC: mac, IP: ip("2001:db8::1")}, Labels: [2]uint32{100}, NumLabels: 1},
 		{Key: route.Key{Kind: route.Multicast, RD: rd, IP: nh}, Labels: [2]uint32{100}, NumLabels: 1, Tunnel: nh, TunnelType: tunnelIngress},
 		{Key: route.Key{Kind: route.Segment, RD: rd, Segment: esi, IP: nh}},
+		{Key: route.Key{Kind: route.Segment, RD: rd, Segment: esi, IP: ip("2001:db8::1")}},
 		{Key: route.Key{Kind: route.Prefix, RD: rd, IP: ip("10.1.0.0"), Bits: 16}, Labels: [2]uint32{500}, NumLabels: 1},
 		{Key: route.Key{Kind: route.Prefix, RD: rd, IP: ip("2001:db8::"), Bits: 32}, Labels: [2]uint32{500}, NumLabels: 1, Gateway: ip("2001:db8::7")},
 	}

@@ -60,6 +60,14 @@ func (h *Host) Here(now time.Duration, theirs *Claim, c Config) (sequence uint32
 	return h.sequence, true
 }
 
+// Beside says that the host speaks on a local port of an Ethernet segment, at another VTEP of which theirs is: it has not moved. Sequence
+// and ok are those of Here.
+func (h *Host) Beside(theirs *Claim) (sequence uint32, ok bool) {
+	h.gone = 0
+	h.sequence, h.claimed = max(h.sequence, theirs.Sequence), true
+	return h.sequence, !h.duplicate
+}
+
 // There says that a claim of another VTEP counts now, after the host was here or elsewhere: it has moved.
 func (h *Host) There(now time.Duration, theirs *Claim, c Config) {
 	h.gone = 0

@@ -88,6 +88,24 @@ func TestSequences(t *testing.T) {
 	here(&a, 46, nil, 0)
 }
 
+// A host on an Ethernet segment speaks at several of its VTEPs: they say one sequence, and it has not moved.
+func TestBeside(t *testing.T) {
+	var h Host
+	for i := range 20 {
+		theirs := Claim{Sequence: uint32(i / 4)}
+		if seq, ok := h.Beside(&theirs); !ok || seq != uint32(i/4) || h.Duplicate() {
+			t.Errorf("at %d: %d, %v, duplicate %v", i, seq, ok, h.Duplicate())
+		}
+		h.There(time.Duration(i), &theirs, Config{})
+	}
+	if seq, _ := h.Beside(&Claim{}); seq != 4 {
+		t.Errorf("an old claim: %d", seq)
+	}
+	if seq, _ := h.Here(time.Minute, &Claim{Sequence: 4}, Config{}); seq != 5 {
+		t.Errorf("it moves to another segment: %d", seq)
+	}
+}
+
 // The fifth move in 180 s is one too many, and not the fifth in an hour. What is claimed as a duplicate is cleared by hand.
 func TestDuplicates(t *testing.T) {
 	for _, x := range []struct {

@@ -56,9 +56,6 @@ func ParseRD(s string) (d RD, err error) {
 	return d, nil
 }
 
-// ESI is an Ethernet segment identifier; zero is none (RFC 7432, section 5).
-type ESI [10]byte
-
 // Key is what identifies a route: another with the same key, of the same peer, replaces it. Fields that a kind does not have
 // are zero.
 type Key struct {
