@@ -47,6 +47,20 @@ func anyRoute(b *[]byte) *route.Route {
 	r := &route.Route{Key: route.Key{Kind: route.Kind(n()%5 + 1), RD: route.RD{7: n()}, Tag: uint32(n())}, NumLabels: n() % 3, NextHop: addr(), TunnelType: n() % 8, TunnelFlags: n()}
 	r.MAC = []frame.MAC{mac(n()), mac(0xfe), mac(0xfd), frame.Broadcast, {}}[n()%5]
 	r.IP, r.Gateway, r.Tunnel = addr(), addr(), addr()
+	id := []route.ESI{esi, {3, 1}, {}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}[n()%4]
+	switch r.Kind {
+	case route.AutoDiscovery:
+		if r.Segment = id; n()%2 == 0 {
+			r.Tag = route.AllTags
+		}
+	case route.Segment:
+		r.Segment = id
+		if r.IP.Bits() == 0 {
+			r.IP = at("192.0.2.2")
+		}
+	case route.MACIP, route.Prefix:
+		r.ESI = id
+	}
 	if r.Kind == route.Prefix {
 		if r.IP.Bits() == 0 {
 			r.IP = at("10.9.0.0")
@@ -61,8 +75,9 @@ func anyRoute(b *[]byte) *route.Route {
 		cs = append(cs, []route.Community{
 			target(65000, 100), target(9, 200), target(70000, 500), route.Encapsulation(route.VXLAN), route.Encapsulation(10), route.RouterMAC(mac(n())),
 			route.RouterMAC(frame.Broadcast), route.RouterMAC(mac(0xfd)), route.Mobility(binary.BigEndian.Uint32([]byte{n(), n(), n(), n()}), n()%2 == 0),
-			route.DefaultGateway(), route.NDFlags(true, true), {6, 0x7f, 1},
-		}[n()%12])
+			route.DefaultGateway(), route.NDFlags(true, true), {6, 0x7f, 1}, route.ESILabel(n()%2 == 0), route.ESImport(esi),
+			route.Election{Algorithm: n() % 4, Capabilities: uint16(n()) << 8, Preference: uint16(n())}.Community(),
+		}[n()%15])
 	}
 	r.Communities = route.Join(cs...)
 	return r
@@ -76,6 +91,7 @@ func FuzzImport(f *testing.F) {
 		l := newLab(t, nil)
 		l.Here(0, 100, mac(1), frame.NewDest(3, 0), false)
 		l.Here(0, 200, mac(2), 0, true)
+		l.home(func(c *EthernetSegment) { c.VNIs, c.Election.Algorithm = []frame.VNI{100, 200}, uint8(len(b)%3) })
 		for i := 0; len(b) > 0; i++ {
 			r := anyRoute(&b)
 			p := []netip.Addr{peer, reflector}[i%2]
@@ -98,6 +114,14 @@ func FuzzImport(f *testing.F) {
 		if got := l.list(); len(got) != 0 || len(l.Left()) != 0 {
 			t.Errorf("%q, left out %v: the peers are gone", got, l.Left())
 		}
+		for vni, r := range l.roles {
+			if r.NoFlood || len(r.Shared) > 0 {
+				t.Errorf("VNI %d: %v without others", vni, r)
+			}
+		}
+		l.SetEthernets(l.now, nil)
+		l.flush()
+		l.empty()
 	})
 }
 
@@ -108,8 +132,12 @@ func (l *lab) sound() {
 		var bad bool
 		switch r := r.(type) {
 		case control.MAC:
-			vtep = r.VTEP.Addr()
+			if vtep = r.VTEP.Addr(); r.Group != "" || r.Port == "p1" {
+				vtep = peer
+			}
 			bad = !r.MAC.IsHost() || r.VNI == 200 && (r.MAC == mac(0xfe) || r.IP == netip.MustParseAddr("10.2.0.1")) || r.IP.IsLoopback() || r.IP.IsMulticast() || r.VNI == 200 && r.MAC == mac(2) && !r.Sticky
+		case control.Group:
+			vtep = r.VTEP.Addr()
 		case control.Flood:
 			vtep = r.VTEP.Addr()
 		case control.Prefix:

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ type host struct {
 	mac    frame.MAC
 	claims []*path // of peers
 	slot   slot    // in segment.remote
+	group  *group  // nil = the claim that counts is on no Ethernet segment
 
 	here     bool // the switch has it on a port
 	static   bool // and the configuration says so
@@ -139,12 +141,20 @@ func (h *host) unclaimed(t *Table, now time.Duration) {
 func (h *host) best() *path {
 	var best *path
 	for _, p := range h.claims {
-		if best == nil || p.Claim.Beats(&best.Claim) {
+		if best == nil || p.better(best) {
 			best = p
 		}
 	}
 	return best
 }
+
+// better reports whether p counts and not o.
+func (p *path) better(o *path) bool {
+	return p.Claim.Beats(&o.Claim) || !o.Claim.Beats(&p.Claim) && bytes.Compare(p.ESI[:], o.ESI[:]) > 0
+}
+
+// beside reports whether two claims say the same place.
+func (p *path) beside(o *path) bool { return p.VTEP == o.VTEP || p.ESI.Shared() && p.ESI == o.ESI }
 
 func (h *host) ours() mobility.Claim {
 	return mobility.Claim{VTEP: h.s.VTEP, Sequence: h.sequence, Sticky: h.static}
@@ -154,6 +164,12 @@ func (h *host) ours() mobility.Claim {
 func (h *host) contest(t *Table, now time.Duration) {
 	best := h.best()
 	if best == nil || !h.claimed {
+		return
+	}
+	if h.beside(t, best) {
+		if !h.static && best.Sequence > h.sequence {
+			h.sequence, _ = h.moves.Beside(&best.Claim)
+		}
 		return
 	}
 	if ours := h.ours(); best.Claim.Beats(&ours) {
@@ -189,8 +205,10 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 		h.moves = &mobility.Host{}
 	}
 	delete(t.resting, h)
+	was := t.on(vni, h.dest)
 	h.dest, h.here = at, true
 	if h.claimed && h.static == static {
+		h.replug(t, now, was)
 		return
 	}
 	h.static = static
@@ -198,15 +216,34 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 	if best := h.best(); best != nil && !h.claimed {
 		theirs = &best.Claim
 	}
-	was := h.moves.Duplicate()
-	if static {
-		h.sequence, h.claimed = 0, theirs == nil || !theirs.Sticky
-	} else {
+	duplicate := h.moves.Duplicate()
+	switch beside := h.beside(t, h.best()); {
+	case static:
+		h.sequence, h.claimed = 0, theirs == nil || beside || !theirs.Sticky
+	case theirs != nil && beside:
+		h.sequence, h.claimed = h.moves.Beside(theirs)
+	default:
 		h.sequence, h.claimed = h.moves.Here(now, theirs, t.cfg.Mobility)
 	}
 	h.override = !h.claimed
-	t.duplicated(now, h, was)
+	t.duplicated(now, h, duplicate)
 	t.touch(h)
+}
+
+// replug is what follows when a host that we claim has another port, and was on an Ethernet segment: if a peer has it there, it has moved.
+func (h *host) replug(t *Table, now time.Duration, was *homed) {
+	if was == t.on(h.s.VNI, h.dest) {
+		return
+	}
+	t.touch(h)
+	best := h.best()
+	if h.static || was == nil || best == nil || best.ESI != was.ESI {
+		return
+	}
+	duplicate := h.moves.Duplicate()
+	h.sequence, h.claimed = h.moves.Here(now, &best.Claim, t.cfg.Mobility)
+	h.override = !h.claimed
+	t.duplicated(now, h, duplicate)
 }
 
 // Gone says that the switch has the MAC on no local port any more.
@@ -331,11 +368,19 @@ func (h *host) rows() (rows []control.Row) {
 	if best == nil || h.claimed {
 		return nil
 	}
-	far, _ := label(best.Labels[0], h.s.VNI)
-	r := control.MAC{VNI: h.s.VNI, MAC: h.mac, VTEP: netip.AddrPortFrom(best.NextHop.Netip(), 0), FarVNI: far,
+	r := control.MAC{VNI: h.s.VNI, MAC: h.mac,
 		Sticky: best.Fixed() || h.moves != nil && h.moves.Duplicate() || best.Communities.DefaultGateway()}
+	switch g := h.group; {
+	case g == nil:
+		r.VTEP = netip.AddrPortFrom(best.NextHop.Netip(), 0)
+		r.FarVNI, _ = label(best.Labels[0], h.s.VNI)
+	case g.port != "":
+		r.Port = g.port
+	default:
+		r.Group = g.name
+	}
 	for _, p := range h.claims {
-		if p.VTEP != best.VTEP || p.IP.Bits() == 0 {
+		if !p.beside(best) || p.IP.Bits() == 0 {
 			continue
 		}
 		r.IP = p.IP.Netip()

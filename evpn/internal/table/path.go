@@ -39,13 +39,20 @@ const (
 	leftFloodLimit    = "flood-limit"   // the flood list of the segment has as many VTEPs as it may
 	leftAddressLimit  = "address-limit" // the MAC has as many addresses as it may
 	leftVRFLimit      = "vrf-limit"     // the VRF has as many prefixes of peers as it may
-	leftMultihoming   = "multihoming"   // of an Ethernet segment (types 1 and 4), which is not supported yet
+	leftESI           = "esi"           // an Ethernet segment that is none, or reserved
+	leftESILabel      = "esi-label"     // of a type 1 about an Ethernet segment: nothing says whether one VTEP forwards, or all
+	leftESImport      = "es-import"     // a route target of another Ethernet segment
+	leftTag           = "ethernet-tag"  // of a type 1: neither none nor all
+	leftESLimit       = "es-limit"      // there are as many Ethernet segments of peers as there may be, or VTEPs on one
 )
 
 // Learned takes a route of a peer, in place of one with the same key.
 func (t *Table) Learned(now time.Duration, peer netip.Addr, r *route.Route) {
 	in := t.peers[peer]
 	if in == nil {
+		if len(t.peers) == 0 {
+			t.met(now)
+		}
 		in = map[route.Key]*path{}
 		t.peers[peer] = in
 	}
@@ -115,6 +122,11 @@ func (t *Table) again(now time.Duration) {
 			}
 		}
 	}
+	t.far = shared[*ethernet]{}
+	for _, e := range t.ethernets {
+		e.emptied()
+		t.stir(e)
+	}
 	for _, v := range t.vrfs {
 		v.far = shared[*prefix]{}
 		for _, x := range v.prefixes {
@@ -165,8 +177,15 @@ func (t *Table) use(now time.Duration, p *path) {
 		})
 	case p.Kind == route.Prefix:
 		t.importers(p.Communities, func(*segment) {}, func(v *vrf) { note(t.usePrefix(v, p)) })
+	case p.Kind == route.Segment:
+		note(t.useRival(p))
+	case p.Tag == route.AllTags:
+		whole := false
+		if t.importers(p.Communities, func(*segment) { whole = true }, func(*vrf) {}); whole {
+			note(t.useWhole(p))
+		}
 	default:
-		left = leftMultihoming
+		t.importers(p.Communities, func(s *segment) { note(t.useNet(s, p)) }, func(*vrf) {})
 	}
 	p.left = ""
 	if !used {
@@ -181,6 +200,10 @@ func (t *Table) unuse(now time.Duration, p *path) {
 		if t.left[p.left]--; t.left[p.left] == 0 {
 			delete(t.left, p.left)
 		}
+		return
+	}
+	if p.Kind == route.AutoDiscovery || p.Kind == route.Segment {
+		t.disuse(p)
 		return
 	}
 	t.importers(p.Communities, func(s *segment) { t.leave(now, s, p) }, func(v *vrf) {
@@ -210,7 +233,7 @@ func (t *Table) leaveOut(p *path, why string) {
 		x := v.prefixes[p.prefix()]
 		used = used || x != nil && slices.Contains(x.paths, p)
 	})
-	if !used {
+	if !used && !t.uses(p) {
 		p.left = why
 		t.left[why]++
 	}
@@ -244,8 +267,8 @@ func remove(list []*path, p *path) []*path {
 func (t *Table) unfit(p *path) string {
 	hop := p.NextHop.Netip()
 	switch {
-	case p.Kind == route.AutoDiscovery || p.Kind == route.Segment:
-		return leftMultihoming
+	case (p.Kind == route.AutoDiscovery || p.Kind == route.Segment) && !p.Segment.Shared():
+		return leftESI
 	case !p.Communities.Encapsulated():
 		return leftEncapsulation
 	case t.own[p.NextHop]:

@@ -15,7 +15,8 @@ type prefix struct {
 	v      *vrf
 	prefix netip.Prefix
 	paths  []*path
-	slot   slot // in vrf.far
+	slot   slot        // in vrf.far
+	on     []*ethernet // of the hosts of paths
 	local  local
 	here   int // hosts here that have the address
 	told   []route.Key
@@ -131,15 +132,15 @@ func (t *Table) link(v *vrf, a netip.Addr) frame.VNI {
 func (x *prefix) rows() (rows []control.Row) {
 	var best *path
 	for _, p := range x.paths {
-		if p.Kind == route.MACIP && (best == nil || p.Claim.Beats(&best.Claim)) {
+		if p.Kind == route.MACIP && !x.gone(p) && (best == nil || p.better(best)) {
 			best = p
 		}
 	}
-	if best != nil && x.here > 0 {
+	if best != nil && (x.here > 0 || x.ours(best)) {
 		return nil
 	}
 	for _, p := range x.paths {
-		if best != nil && (p.Kind != route.MACIP || p.VTEP != best.VTEP || p.MAC != best.MAC) {
+		if x.gone(p) || best != nil && (p.Kind != route.MACIP || !p.beside(best) || p.MAC != best.MAC) {
 			continue
 		}
 		if r := x.row(p); r.Via != (control.Via{}) && !slices.Contains(rows, control.Row(r)) {

@@ -100,6 +100,10 @@ func equalSegment(a, b *Segment) bool {
 func (t *Table) touchSegment(s *segment) {
 	t.touch(s.own)
 	t.touch(s.gateway)
+	for m := range t.homed {
+		t.touch(m)
+		t.stir(m.e)
+	}
 	for _, h := range s.hosts {
 		t.touch(h)
 	}
@@ -113,7 +117,7 @@ func (t *Table) DeleteSegment(vni frame.VNI) {
 	}
 	delete(t.segments, vni)
 	for _, h := range s.hosts {
-		*h = host{s: s, mac: h.mac, told: h.told, held: h.held, heldIn: h.heldIn}
+		*h = host{s: s, mac: h.mac, group: h.group, told: h.told, held: h.held, heldIn: h.heldIn}
 		delete(t.resting, h)
 		delete(t.frozen, h)
 	}

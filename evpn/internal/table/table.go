@@ -16,21 +16,30 @@ const (
 	DefaultMaxHosts  = 1 << 17
 	DefaultMaxRoutes = 1 << 17
 	DefaultMaxVTEPs  = 1 << 12
+
+	DefaultMaxEthernets = 1 << 12
 )
 
 // Config says how a Table works.
 type Config struct {
-	AS         uint32 // of derived route targets
-	RFC8365    bool   // derives them with the mark of RFC 8365, section 5.1.2.1
-	RouterID   netip.Addr
-	Mobility   mobility.Config
-	MaxHosts   int                                // MACs of peers in a segment; 0 = DefaultMaxHosts
-	MaxAddrs   int                                // addresses of a MAC; 0 = 64
-	MaxRoutes  int                                // prefixes of peers in a VRF; 0 = DefaultMaxRoutes
-	MaxVTEPs   int                                // VTEPs in the flood list of a segment; 0 = DefaultMaxVTEPs
-	Distance   uint8                              // of routes
+	AS        uint32 // of derived route targets
+	RFC8365   bool   // derives them with the mark of RFC 8365, section 5.1.2.1
+	RouterID  netip.Addr
+	Mobility  mobility.Config
+	MaxHosts  int   // MACs of peers in a segment; 0 = DefaultMaxHosts
+	MaxAddrs  int   // addresses of a MAC; 0 = 64
+	MaxRoutes int   // prefixes of peers in a VRF; 0 = DefaultMaxRoutes
+	MaxVTEPs  int   // VTEPs in the flood list of a segment; 0 = DefaultMaxVTEPs
+	Distance  uint8 // of routes
+
+	MaxEthernets int // Ethernet segments of peers; 0 = DefaultMaxEthernets
+
 	Release    time.Duration                      // a MAC that has moved too often may move again after this time; 0 = not until Clear
 	Duplicated func(vni frame.VNI, mac frame.MAC) // a MAC has moved too often; may be nil
+
+	// Role says what a port of ours on an Ethernet segment does in a segment; before it is called the port does nothing in particular. May
+	// be nil.
+	Role func(vni frame.VNI, port string, r Role)
 
 	// Forget has the switch forget where it has learned a MAC and its addresses: a peer had it since, and has it no more. If
 	// the host is here, it is learned again. May be nil.
@@ -49,6 +58,12 @@ type Table struct {
 	numbers  map[any]uint16                     // of a VNI or the name of a VRF, in its RD
 	peers    map[netip.Addr]map[route.Key]*path // what each peer has said
 	left     map[string]int                     // paths of peers that are used nowhere, by reason
+
+	ethernets map[route.ESI]*ethernet
+	far       shared[*ethernet]     // those of peers
+	homed     map[*homed]bool       // ours
+	ports     map[frame.Dest]*homed // by port
+	stirred   map[*ethernet]struct{}
 
 	configured map[frame.VNI]map[frame.MAC]configured // how often
 	locals     map[string]map[netip.Prefix]local      // routes of a VRF
@@ -74,6 +89,7 @@ func (c Config) full() Config {
 	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
 	c.MaxRoutes = cmp.Or(c.MaxRoutes, DefaultMaxRoutes)
 	c.MaxVTEPs = cmp.Or(c.MaxVTEPs, DefaultMaxVTEPs)
+	c.MaxEthernets = cmp.Or(c.MaxEthernets, DefaultMaxEthernets)
 	return c
 }
 
@@ -82,6 +98,7 @@ func (t *Table) Configure(c Config) {
 	c = c.full()
 	was := t.cfg
 	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.MaxVTEPs = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.MaxVTEPs
+	t.cfg.MaxEthernets = c.MaxEthernets
 	t.cfg.Mobility, t.cfg.Release, t.cfg.RFC8365 = c.Mobility, c.Release, c.RFC8365
 	if was.RFC8365 != c.RFC8365 {
 		for _, s := range t.segments {
@@ -96,7 +113,7 @@ func (t *Table) Configure(c Config) {
 			t.touchVRF(v)
 		}
 	}
-	if was.MaxHosts != c.MaxHosts || was.MaxRoutes != c.MaxRoutes || was.MaxVTEPs != c.MaxVTEPs {
+	if was.MaxHosts != c.MaxHosts || was.MaxRoutes != c.MaxRoutes || was.MaxVTEPs != c.MaxVTEPs || was.MaxEthernets != c.MaxEthernets {
 		t.anew = true
 	}
 }
@@ -114,6 +131,10 @@ func New(c Config) *Table {
 		numbers:    map[any]uint16{},
 		peers:      map[netip.Addr]map[route.Key]*path{},
 		left:       map[string]int{},
+		ethernets:  map[route.ESI]*ethernet{},
+		homed:      map[*homed]bool{},
+		ports:      map[frame.Dest]*homed{},
+		stirred:    map[*ethernet]struct{}{},
 		configured: map[frame.VNI]map[frame.MAC]configured{},
 		locals:     map[string]map[netip.Prefix]local{},
 		frozen:     map[*host]time.Duration{},
@@ -139,9 +160,22 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 	if t.anew {
 		t.again(now)
 	}
+	t.awaited(now)
+	for e := range t.stirred {
+		delete(t.stirred, e)
+		if e.homed != nil {
+			e.homed.elect()
+		}
+		e.reach(t)
+		e.refresh(t)
+	}
 	for x := range t.dirty {
-		if h, ok := x.(*host); ok {
-			h.hold(t)
+		switch x := x.(type) {
+		case *host:
+			x.hold(t)
+			x.join(t)
+		case *prefix:
+			x.join(t)
 		}
 	}
 	dirty := t.dirty
@@ -174,7 +208,7 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 func (t *Table) Resync() { t.ledger.Resync() }
 
 // Pending reports whether Flush has anything to do.
-func (t *Table) Pending() bool { return t.anew || len(t.dirty) > 0 }
+func (t *Table) Pending() bool { return t.anew || len(t.dirty)+len(t.stirred) > 0 }
 
 // tell tells the peers what has changed of the routes of places. One may have a route that another had.
 func (t *Table) tell(places map[place]struct{}, peers Teller) {

@@ -36,6 +36,7 @@ type lab struct {
 	now   time.Duration
 	calls int
 	lost  []frame.MAC // that were to be forgotten
+	roles map[frame.VNI]Role
 }
 
 func (l *lab) Advertise(r route.Route) { l.told[r.Key] = r; l.calls++ }
@@ -50,6 +51,13 @@ func newLab(t *testing.T, edit func(*Config)) *lab {
 	l := &lab{t: t, told: map[route.Key]route.Route{}, rows: &controltest.Model{VNIs: []frame.VNI{100, 200, 500}, VRFs: map[string][]frame.VNI{"red": {200, 500}}}}
 	c := Config{AS: 65000, RouterID: netip.MustParseAddr(ours), Distance: 20}
 	c.Forget = func(_ frame.VNI, m frame.MAC, _ []netip.Addr) { l.lost = append(l.lost, m) }
+	l.roles = map[frame.VNI]Role{}
+	c.Role = func(vni frame.VNI, port string, r Role) {
+		if port != "p1" {
+			t.Errorf("a role of port %q", port)
+		}
+		l.roles[vni] = r
+	}
 	if edit != nil {
 		edit(&c)
 	}
@@ -178,8 +186,18 @@ func TestLeftOut(t *testing.T) {
 		{leftOwnAddress, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at("10.2.0.1") }},
 		{leftOwnAddress, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.Gateway = at("10.2.0.1") }},
 		{leftGateway, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.Gateway = at("10.77.0.1") }},
-		{leftMultihoming, &route.Route{Key: route.Key{Kind: route.Segment, Segment: route.ESI{1}}, NextHop: at("192.0.2.2"), Communities: route.Join(target(65000, 100))}, nil},
-		{leftMultihoming, &route.Route{Key: route.Key{Kind: route.AutoDiscovery, Segment: route.ESI{1}}, NextHop: at("192.0.2.2"), Communities: route.Join(target(65000, 100))}, nil},
+		{leftESI, with(whole(), func(r *route.Route) { r.Segment = route.ESI{} }), nil},
+		{leftESI, with(rival(), func(r *route.Route) { r.Segment = route.ESI(slices.Repeat([]byte{0xff}, 10)) }), nil},
+		{leftESILabel, with(whole(), func(r *route.Route) { communities2(r, target(65000, 100)) }), nil},
+		{leftTarget, with(whole(), func(r *route.Route) { communities2(r, target(65000, 101), route.ESILabel(false)) }), nil},
+		{leftTarget, rival(), nil}, // we are not on the segment
+		{leftTarget, with(alias(), func(r *route.Route) { communities2(r, target(65000, 500)) }), nil},
+		{leftTag, with(alias(), func(r *route.Route) { r.Tag = 5 }), nil},
+		{leftLabel, with(alias(), func(r *route.Route) { r.Labels[0] = 0 }), nil},
+		{leftNextHop, with(alias(), func(r *route.Route) { r.NextHop = at("2001:db8::1") }), nil},
+		{leftNextHop, with(whole(), func(r *route.Route) { r.NextHop = at("224.0.0.1") }), nil},
+		{leftOwn, with(whole(), func(r *route.Route) { r.NextHop = at(ours) }), nil},
+		{leftEncapsulation, with(whole(), func(r *route.Route) { r.Communities += route.Join(route.Encapsulation(10)) }), nil},
 	} {
 		l := newLab(t, nil)
 		r := *c.r
@@ -606,7 +624,7 @@ func TestRandom(t *testing.T) {
 		for range 200 {
 			p := []netip.Addr{peer, reflector}[r.IntN(2)]
 			x := randomRoute(r)
-			switch r.IntN(12) {
+			switch r.IntN(14) {
 			default:
 				l.Learned(0, p, x)
 				end[p][x.Key] = x
@@ -623,12 +641,19 @@ func TestRandom(t *testing.T) {
 				l.SetVRF(VRF{Name: "red", L3VNI: 500, RouterMAC: mac(0xfd), VTEP: at(ours), NoHostRoutes: r.IntN(2) == 0})
 			case 11:
 				l.flush()
+			case 12:
+				l.SetEthernets(0, nil)
+			case 13:
+				l.SetEthernets(0, []EthernetSegment{randomEthernet(r)})
 			}
 		}
+		last := randomEthernet(r)
+		l.SetEthernets(0, []EthernetSegment{last})
 		l.SetVRF(VRF{Name: "red", L3VNI: 500, RouterMAC: mac(0xfd), VTEP: at(ours)})
 		l.flush()
 		l.flush()
 		fresh := newLab(t, nil)
+		fresh.SetEthernets(0, []EthernetSegment{last})
 		for p, routes := range end {
 			for _, x := range routes {
 				fresh.Learned(0, p, x)
@@ -637,6 +662,9 @@ func TestRandom(t *testing.T) {
 		fresh.flush()
 		if a, b := l.list(), fresh.list(); !slices.Equal(a, b) {
 			t.Fatalf("seed %d:\n%q\n%q", seed, a, b)
+		}
+		if a, b := fmt.Sprint(l.roles), fmt.Sprint(fresh.roles); a != b {
+			t.Fatalf("seed %d: roles %s, want %s", seed, a, b)
 		}
 		if a, b := fmt.Sprint(l.Left()), fmt.Sprint(fresh.Left()); a != b {
 			t.Fatalf("seed %d: left out %s, want %s", seed, a, b)
@@ -647,12 +675,29 @@ func TestRandom(t *testing.T) {
 		if got := l.list(); len(got) != 0 || len(l.segments[100].hosts)+len(l.segments[200].hosts)+len(l.segments[100].floods)+len(l.vrfs["red"].prefixes) != 0 {
 			t.Fatalf("seed %d: %q are left", seed, got)
 		}
+		l.SetEthernets(0, nil)
+		l.flush()
+		l.empty()
 	}
+}
+
+func randomEthernet(r *rand.Rand) EthernetSegment {
+	return EthernetSegment{ESI: route.ESI{3, byte(r.IntN(2))}, Port: "p1", Dest: frame.NewDest(3, 0), Up: r.IntN(4) > 0, VNIs: [][]frame.VNI{{100}, {100, 200}}[r.IntN(2)],
+		SingleActive: r.IntN(2) == 0, Election: route.Election{Algorithm: uint8(r.IntN(3))}}
 }
 
 func randomRoute(r *rand.Rand) *route.Route {
 	var x *route.Route
-	switch r.IntN(4) {
+	switch r.IntN(7) {
+	case 4:
+		x = whole()
+		communities2(x, target(65000, 100), route.ESILabel(r.IntN(4) == 0))
+	case 5:
+		x = alias()
+		x.Labels[0] = uint32(r.IntN(2)) * 100
+	case 6:
+		x = rival()
+		x.IP = at([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}[r.IntN(3)])
 	case 0:
 		x = macIP(mac(byte(r.IntN(3))), []string{"", "10.0.0.1", "10.0.0.2"}[r.IntN(3)])
 		x.Communities += route.Join(route.Mobility(uint32(r.IntN(3)), r.IntN(8) == 0))
@@ -666,5 +711,10 @@ func randomRoute(r *rand.Rand) *route.Route {
 	}
 	x.NextHop = at([]string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}[r.IntN(4)])
 	x.RD[7] = byte(r.IntN(2))
+	if id := (route.ESI{3, byte(r.IntN(2))}); x.Kind == route.AutoDiscovery || x.Kind == route.Segment {
+		x.Segment = id
+	} else if r.IntN(2) == 0 && x.Kind == route.MACIP {
+		x.ESI = id
+	}
 	return x
 }
