@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/election"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
 var esi = route.ESI{3, 2, 0, 0, 0, 0, 5, 0, 0, 1}
@@ -406,8 +407,9 @@ func TestWorstEthernets(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != 10 || l.far.size != limit || l.Left()[leftESLimit] != 2*(10*limit-limit+10) {
-		t.Errorf("%d of 10 kept, %d segments, left out %v", kept, l.far.size, l.Left())
+	worst.Kept(t, "Ethernet segments of EVPN VTEPs", 10, kept)
+	if l.far.size != limit || l.Left()[leftESLimit] != 2*(10*limit-limit+10) {
+		t.Errorf("%d segments, left out %v", l.far.size, l.Left())
 	}
 	l.Down(0, peer)
 	// Candidates of an election, and VTEPs on one segment.

@@ -175,7 +175,7 @@ func (m *homed) member(vni frame.VNI) bool {
 
 // open reports whether frames for hosts may go to the port.
 func (m *homed) open(vni frame.VNI) bool {
-	return m.Up && !m.waiting && m.member(vni) && (!m.SingleActive || m.forward[vni])
+	return m.Up && m.member(vni) && (!m.SingleActive || m.forward[vni])
 }
 
 // addr returns the VTEP by which we take part in the election: that of the first segment.

@@ -223,7 +223,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "MACs of EVPN VTEPs",
-		Holds: "evpn/internal/table.segment.hosts evpn/internal/table.host.claims evpn/internal/table.host.addrs evpn/internal/table.host.held evpn/internal/table.host.told evpn/internal/table.Table.resting evpn/internal/table.Table.frozen evpn/internal/table.Table.dirty evpn/internal/table.Table.said evpn/internal/table.shared.of evpn/internal/bgp.out.routes evpn/internal/bgp.queue.keys",
+		Holds: "evpn/internal/table.segment.hosts evpn/internal/table.host.claims evpn/internal/table.net.groups evpn/internal/table.group.hosts evpn/internal/table.host.addrs evpn/internal/table.host.held evpn/internal/table.host.told evpn/internal/table.Table.resting evpn/internal/table.Table.frozen evpn/internal/table.Table.dirty evpn/internal/table.Table.said evpn/internal/table.shared.of evpn/internal/bgp.out.routes evpn/internal/bgp.queue.keys",
 		Limit: "131072 per network (`evpn.Config.MaxHosts`), 256 claims and 64 addresses per MAC",
 		Share: "fair per VTEP: a VTEP with fewer takes from one with more",
 		Full:  "the newest MAC of the largest VTEP, counted as `segment-limit`",
@@ -239,11 +239,19 @@ var Rows = []Row{
 	},
 	{
 		Name:  "prefixes of EVPN VTEPs",
-		Holds: "evpn/internal/table.vrf.prefixes evpn/internal/table.prefix.paths evpn/internal/table.prefix.told",
+		Holds: "evpn/internal/table.vrf.prefixes evpn/internal/table.prefix.paths evpn/internal/table.prefix.on evpn/internal/table.prefix.told evpn/internal/table.ethernet.routed",
 		Limit: "131072 per VRF (`evpn.Config.MaxRoutes`), 256 routes per prefix",
 		Share: "fair per VTEP: a VTEP with fewer takes from one with more",
 		Full:  "the newest prefix of the largest VTEP, counted as `vrf-limit`",
 		Test:  "evpn/internal/table.TestWorstPrefixes", Kept: 100,
+	},
+	{
+		Name:  "Ethernet segments of EVPN VTEPs",
+		Holds: "evpn/internal/table.Table.ethernets evpn/internal/table.Table.stirred evpn/internal/table.ethernet.nets evpn/internal/table.ethernet.whole evpn/internal/table.ethernet.rivals evpn/internal/table.ethernet.vteps evpn/internal/table.net.paths",
+		Limit: "4096 (`evpn.Config.MaxEthernetSegments`), 256 routes per segment and network, 64 candidates of an election",
+		Share: "fair per VTEP: a VTEP with fewer takes from one with more",
+		Full:  "the newest segment, or route, of the largest VTEP, counted as `es-limit`",
+		Test:  "evpn/internal/table.TestWorstEthernets", Kept: 100,
 	},
 	{
 		Name:  "requests of the control socket",
