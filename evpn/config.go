@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
+	"github.com/vxswitch/vxswitch/evpn/internal/election"
 	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
@@ -35,6 +36,10 @@ const (
 	DefaultRetry      = bgp.DefaultRetry
 	DefaultPeerRoutes = bgp.DefaultMaxRoutes
 	DefaultMaxStale   = bgp.DefaultMaxStale
+	DefaultWait       = 3 * time.Second // of an EthernetSegment (RFC 7432, section 8.5)
+
+	DefaultPreference          = election.DefaultPreference
+	DefaultMaxEthernetSegments = table.DefaultMaxEthernets
 )
 
 // Config says who the node is in BGP, and whom it talks to. All segments with a VXLAN tunnel take part, and all VRFs with an L3VNI.
@@ -49,6 +54,8 @@ type Config struct {
 	Segments []Segment `json:"segments,omitempty"` // settings of single segments
 	VRFs     []VRF     `json:"vrfs,omitempty"`     // settings of single VRFs
 
+	EthernetSegments []EthernetSegment `json:"ethernetSegments,omitempty"` // ports whose hosts have links to other VTEPs too (multihoming)
+
 	Mobility Mobility `json:"mobility,omitzero"` // of hosts
 	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
 
@@ -58,6 +65,8 @@ type Config struct {
 	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that peers may have in a VRF, with hosts; default 131072
 	MaxPaths  int `json:"maxPaths,omitzero"`  // routes that all peers may have, half of it shared equally by them; default 2097152
 	MaxVTEPs  int `json:"maxVTEPs,omitzero"`  // VTEPs that peers may have in the flood list of a segment; default 4096
+
+	MaxEthernetSegments int `json:"maxEthernetSegments,omitzero"` // Ethernet segments that peers may have; default 4096
 
 	// Owner is that of the rows, "" for [DefaultOwner].
 	Owner string `json:"-"`
@@ -163,6 +172,7 @@ func (c *Config) Check() error {
 			}
 		}
 	}
+	c.checkEthernets(w)
 	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, DefaultMoves)
 	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold, "Release": c.Mobility.Release} {
 		if d < 0 {
@@ -173,6 +183,7 @@ func (c *Config) Check() error {
 	w.Limit("MaxRoutes", c.MaxRoutes)
 	w.Limit("MaxVTEPs", c.MaxVTEPs)
 	w.Limit("MaxPaths", c.MaxPaths)
+	w.Limit("MaxEthernetSegments", c.MaxEthernetSegments)
 	return w.Err()
 }
 
@@ -225,7 +236,8 @@ func (c *Config) withoutFiles() bgp.Config {
 func (c *Config) table() table.Config {
 	return table.Config{
 		AS: c.AS, RFC8365: c.RFC8365Targets, RouterID: c.RouterID, Distance: cmp.Or(c.Distance, DefaultDistance), MaxHosts: c.MaxHosts, MaxRoutes: c.MaxRoutes, MaxVTEPs: c.MaxVTEPs,
-		Mobility: mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
+		MaxEthernets: c.MaxEthernetSegments,
+		Mobility:     mobility.Config{Moves: c.Mobility.Moves, Window: c.Mobility.Window, Hold: c.Mobility.Hold}, Release: c.Mobility.Release,
 	}
 }
 

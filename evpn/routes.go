@@ -19,6 +19,7 @@ type Route struct {
 	MAC       frame.MAC    // of type 2
 	IP        netip.Addr   // of type 2, if it has one; of types 3 and 4, the VTEP that says it
 	Prefix    netip.Prefix // of type 5
+	ESI       string       // Ethernet segment: of types 1 and 4, and of a type 2 whose host is on one
 	Gateway   netip.Addr   // of type 5: the router behind which the prefix is, if it is not the VTEP
 	VTEP      netip.Addr   // next hop
 	RouterMAC frame.MAC    // of the VTEP, with an L3VNI
@@ -49,6 +50,11 @@ func shown(x *table.Said) Route {
 		r.Targets = append(r.Targets, t.String())
 	}
 	r.RouterMAC, _ = x.Communities.RouterMAC()
+	if e := x.Segment; e.Shared() {
+		r.ESI = e.String()
+	} else if x.ESI.Shared() {
+		r.ESI = x.ESI.String()
+	}
 	switch x.Kind {
 	case route.MACIP:
 		r.MAC, r.IP = x.MAC, x.IP.Netip()

@@ -32,6 +32,7 @@ type Node interface {
 	Tunnels() map[string]*vtep.VTEP
 	Interfaces() []*l3.Interface
 	Neighbours(frame.VNI) *arp.Responder // nil if the segment has none
+	SetRole(port string, vni frame.VNI, r vswitch.Role) error
 }
 
 // batch is the time between two Flushes: what changes meanwhile is written at once.
@@ -84,7 +85,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	t := c.table()
-	t.Forget = s.forget
+	t.Forget, t.Role = s.forget, s.role
 	t.Duplicated = func(vni frame.VNI, mac frame.MAC) {
 		s.log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
 	}
@@ -122,6 +123,7 @@ func (s *Speaker) Configure(c *Config) error {
 	s.do(func(now time.Duration) {
 		s.cfg = *c
 		s.table.Configure(c.table())
+		s.ethernets(now)
 		for vni := range s.seen.members {
 			s.settle(now, vni)
 		}
@@ -159,12 +161,18 @@ func (s *Speaker) Run(ctx context.Context) error {
 	defer func() {
 		cancel()
 		wg.Wait()
+		s.mu.Lock()
+		s.table.SetEthernets(time.Since(s.begun), nil) // ends the roles of ports
+		s.mu.Unlock()
 		s.node.Program(s.owner, control.Update{Snapshot: true})
 	}()
 	events := s.node.Switch().Events(heeded...)
 	defer events.Close()
 	defer s.watchRows()()
-	s.do(func(time.Duration) { s.list() })
+	s.do(func(now time.Duration) {
+		s.ethernets(now)
+		s.list()
+	})
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
 	if err := s.probe(true); err != nil {

@@ -16,6 +16,7 @@ type Status struct {
 	Peers      []PeerStatus      // by address
 	Segments   []SegmentStatus   // by VNI
 	Duplicates []Duplicate       // by VNI and MAC
+	Ethernets  []EthernetStatus  // Ethernet segments, by ESI
 	Advertised int               // routes of ours
 	LeftOut    map[string]int    // routes of peers that are used nowhere, by reason
 	Malformed  map[string]uint64 // routes and UPDATEs that were not taken, by reason
@@ -75,6 +76,7 @@ func (s *Speaker) Status() Status {
 	slices.SortFunc(st.Duplicates, func(a, b Duplicate) int {
 		return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()))
 	})
+	st.Ethernets = s.ethernetStatus()
 	st.Advertised = s.table.Advertised()
 	st.LeftOut, st.Malformed = s.table.Left(), maps.Clone(s.left)
 	return st

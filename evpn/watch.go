@@ -27,6 +27,7 @@ var heeded = []frame.EventKind{
 type seen struct {
 	members   map[frame.VNI][]string // names of ports, in the order in which they came
 	connected map[frame.VNI][]ours   // networks of gateways
+	ports     map[string]*place      // by name
 }
 
 // ours is a prefix that a VRF has here.
@@ -36,7 +37,7 @@ type ours struct {
 }
 
 func (s *seen) init() {
-	s.members, s.connected = map[frame.VNI][]string{}, map[frame.VNI][]ours{}
+	s.members, s.connected, s.ports = map[frame.VNI][]string{}, map[frame.VNI][]ours{}, map[string]*place{}
 }
 
 // watch carries out events.
@@ -55,6 +56,7 @@ func (s *Speaker) list() {
 	now := time.Since(s.begun)
 	was := s.table.Segments()
 	clear(s.seen.members)
+	clear(s.seen.ports)
 	for _, vni := range was {
 		s.table.Mark(vni)
 	}
@@ -67,6 +69,7 @@ func (s *Speaker) list() {
 		}
 		s.table.Sweep(now, vni)
 	}
+	s.ethernets(now)
 }
 
 func (s *Speaker) carry(now time.Duration, e *frame.Event) {
@@ -86,6 +89,9 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 		s.seen.members[e.VNI] = nil
 		s.settle(now, e.VNI)
 	case frame.EventSegmentDown:
+		for _, name := range s.seen.members[e.VNI] {
+			s.unplug(now, name, e.VNI)
+		}
 		delete(s.seen.members, e.VNI)
 		s.down(e.VNI)
 	case frame.EventAttached:
@@ -93,9 +99,11 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 			s.seen.members[e.VNI] = append(s.seen.members[e.VNI], e.Name)
 		}
 		s.settle(now, e.VNI)
+		s.plug(now, e)
 	case frame.EventDetached:
 		s.seen.members[e.VNI] = slices.DeleteFunc(s.seen.members[e.VNI], func(n string) bool { return n == e.Name })
 		s.table.PortGone(now, e.VNI, e.Dest)
+		s.unplug(now, e.Name, e.VNI)
 		s.settle(now, e.VNI)
 	case frame.EventLocalChanged:
 		for vni := range s.seen.members {

@@ -172,7 +172,7 @@ func TestHandover(t *testing.T) {
 		edit := func(i int, c *EthernetSegment) { c.Election.Algorithm, c.Election.Preference = algorithm, uint16(i) }
 		m := newMesh(t, 3, edit)
 		alone := algorithm == 0 // by ordinal, two that stay may change places, one before the other hears of it
-		all := func() { // the news has travelled
+		all := func() {         // the news has travelled
 			t.Helper()
 			for range 2 {
 				for i := range m.labs {

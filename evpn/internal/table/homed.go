@@ -57,6 +57,7 @@ func (t *Table) SetEthernets(now time.Duration, list []EthernetSegment) {
 	for m := range t.homed {
 		if !slices.ContainsFunc(list, func(c EthernetSegment) bool { return c.ESI == m.ESI }) {
 			m.leave(now)
+			m.free()
 			m.Up, m.VNIs = false, nil
 			m.e.homed, t.anew = nil, true
 			delete(t.homed, m)
@@ -78,19 +79,24 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	} else if equalEthernet(&m.EthernetSegment, c) {
 		return
 	}
-	if m.Port != c.Port || m.Dest != c.Dest {
+	moved := m.Port != c.Port || m.Dest != c.Dest || m.ESI != c.ESI
+	if moved {
 		m.leave(now)
+	}
+	if m.Port != c.Port {
+		m.free()
 	}
 	was := m.EthernetSegment
 	m.EthernetSegment = *c
-	if c.Up && (!was.Up || was.Dest != c.Dest) {
+	if c.Up && (!was.Up || moved) {
 		m.wait(now)
 	}
 	if t.homed[m] = true; m.Dest != 0 {
 		t.ports[m.Dest] = m
 	}
-	for _, vni := range c.VNIs {
-		if s := t.segments[vni]; s != nil {
+	for _, vni := range slices.Concat(was.VNIs, c.VNIs) {
+		_, before := slices.BinarySearch(was.VNIs, vni)
+		if s := t.segments[vni]; s != nil && (moved || before != m.member(vni)) {
 			t.rejoin(now, s, m.Dest)
 		}
 	}
@@ -98,14 +104,18 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	t.stir(e)
 }
 
-// leave says that the port is on the segment no more.
-func (m *homed) leave(now time.Duration) {
+// free has the port do nothing in particular.
+func (m *homed) free() {
 	for vni := range m.roles {
 		if m.t.cfg.Role != nil {
 			m.t.cfg.Role(vni, m.Port, Role{})
 		}
 	}
 	clear(m.roles)
+}
+
+// leave says that the port is on the segment no more.
+func (m *homed) leave(now time.Duration) {
 	clear(m.forward)
 	if m.t.ports[m.Dest] == m {
 		delete(m.t.ports, m.Dest)
