@@ -1,16 +1,27 @@
-// Package state is the link state of VTEPs, without clock, wire or I/O: who has which hosts, and what to tell which neighbour.
+// Package state is the link state of VTEPs, without clock, wire or I/O: who has which segments and hosts, and what to tell which
+// neighbour.
 //
-//	Set ------> own advertisement --+
-//	                                v
-//	Receive -> newer or older? -> database -> Hosts
-//	                                |
-//	                                +-> pending, by neighbour -> Poll -> Send
+//	Add, Remove -> own advertisements --+
+//	                                    v
+//	Receive ----> newer or older? -> database -> Best, Owners, Changes
+//	                                    |
+//	                                    +-> waiting, by neighbour -> Poll -> Send
 //
-// Each VTEP owns one advertisement, with a sequence number and a hold time. The newer one counts: that with the higher sequence
-// number, and of equal ones that with the higher checksum. It goes to all neighbours but the one it came from, again and again until
-// they acknowledge it or send it themselves. Its owner sends a new one each third of [Hold], and without that it ages out everywhere.
-// A VTEP that restarts hears its own advertisement from the past, and jumps over its sequence number.
+// A VTEP owns up to 256 advertisements, its parts, each small enough for a datagram, with a sequence number, a hold time and a
+// checksum. A part stands for itself: nothing is put together, and a change sends one of them. The newer one counts: that with the
+// higher sequence number, and of equal ones that with the higher checksum. Its owner sends a new one each third of [Hold], and
+// without that it ages out everywhere. A VTEP that restarts hears its own advertisement from the past, and jumps over its number.
 //
-// At adjacency both ends send a [Summary] of what they have. The answer is the list of what the other end wants, and what it
-// has newer follows. A summary is sent until its answer comes.
+// # Links
+//
+// At adjacency both ends of a link send a [Summary] of what they have, range by range. The answer is the list of what the other end
+// wants, and what it has newer follows. Then an advertisement goes over all links but the one it came from, again and again
+// until the neighbour acknowledges it or sends it itself.
+//
+// # The mesh
+//
+// Neighbours of the mesh have links to each other. So an advertisement that came from one of them goes to none of them, as in a mesh
+// group of IS-IS (RFC 2973), and a change costs each of n VTEPs one message instead of n. At adjacency each end sends its own parts only.
+// What two of them miss of each other, for want of a link or for what was before a restart, comes by a Summary to one of the mesh each
+// [Gossip], in turn.
 package state

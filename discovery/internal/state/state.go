@@ -12,79 +12,57 @@ import (
 const (
 	Hold       = 75 * time.Second // of an advertisement, when it is new
 	Retransmit = time.Second      // until a neighbour has answered
+	Gossip     = 10 * time.Second // between summaries in the mesh
+	Window     = 64               // advertisements that a neighbour has not acknowledged
 
-	MaxOwners = 16384 // in the database
-	MaxHosts  = 16384 // of an owner
-	MaxSeq    = 1 << 62
+	PartHosts  = 80    // of an advertisement
+	MaxParts   = 256   // of an owner
+	MaxHosts   = 16384 // of an owner that is us, with its segments
+	MaxOwners  = 16384 // in the database
+	MaxAdverts = 32768 // in the database
+	MaxEntries = 32    // of a summary, so that it and its answer fit a datagram
+	MaxSeq     = 1 << 62
 )
 
 // A State is the link state as one VTEP knows it. Times are since any one moment, and never go back.
 type State struct {
 	self    netip.Addr
-	db      map[netip.Addr]*held
-	peers   map[netip.Addr]*peer
-	epoch   uint64
-	refresh time.Duration
-	out     []Send
+	db      database
+	own     own
 	refused uint64
-}
+	full    uint64
 
-// held is an advertisement and when it ages out.
-type held struct {
-	Advert
-	until time.Duration
-}
-
-type peer struct {
-	epoch   uint64                       // of a summary without answer, 0 if it has come
-	summary time.Duration                // when to send it
-	pending map[netip.Addr]time.Duration // by owner, when to send
+	peers   map[netip.Addr]*peer
+	sorted  []*peer // by address
+	ready   []*peer // that have room for what waits
+	retries []retry // in order of time
+	summing map[*peer]bool
+	gossips time.Duration // when the next neighbour of the mesh hears what there is
+	turn    netip.Addr    // that heard it last
+	epoch   uint64
+	out     []Send
 }
 
 // New returns the state of a VTEP that has no hosts. The epoch differs from those of its former lives.
 func New(self netip.Addr, epoch uint64) *State {
-	return &State{self: self, epoch: epoch, db: map[netip.Addr]*held{}, peers: map[netip.Addr]*peer{}}
+	return &State{self: self, epoch: epoch, db: newDatabase(), own: own{in: map[Key]uint8{}},
+		peers: map[netip.Addr]*peer{}, summing: map[*peer]bool{}, turn: self}
 }
 
-// Refused counts the messages that broke a rule or a limit.
+// Refused counts the messages that broke a rule, or came from nobody we are adjacent to.
 func (s *State) Refused() uint64 { return s.refused }
 
-// Set says which hosts this VTEP has, at most [MaxHosts]; it reports whether they can be advertised.
-func (s *State) Set(now time.Duration, hosts []Host) bool {
-	if len(hosts) > MaxHosts {
-		return false
-	}
-	s.originate(now, slices.Clone(hosts), 0)
-	return true
-}
+// Full counts the advertisements that there was no room for.
+func (s *State) Full() uint64 { return s.full }
 
-// originate advertises hosts anew, above a sequence number.
-func (s *State) originate(now time.Duration, hosts []Host, above uint64) {
-	if h := s.db[s.self]; h != nil {
-		above = max(above, h.Seq)
-	}
-	s.refresh = now + Hold/3
-	s.install(now, Advert{s.self, Head{above + 1, sum(hosts)}, Hold, hosts}, netip.Addr{})
-}
+// Adverts returns how many advertisements and owners there are.
+func (s *State) Adverts() (adverts, owners int) { return len(s.db.held), len(s.db.owners) }
 
-// install keeps an advertisement and floods it to all but the neighbour it came from.
-func (s *State) install(now time.Duration, a Advert, from netip.Addr) {
-	s.db[a.Owner] = &held{a, now + a.Hold}
-	for addr, p := range s.peers {
-		if delete(p.pending, a.Owner); addr != from {
-			p.pending[a.Owner] = now
-		}
-	}
+// install keeps an advertisement and floods it.
+func (s *State) install(now time.Duration, a Advert, from *peer) {
+	s.db.put(a, now+a.Hold)
+	s.flood(a.ID, from)
 }
-
-// Adjacent adds a neighbour, or begins anew with it.
-func (s *State) Adjacent(now time.Duration, addr netip.Addr) {
-	s.epoch++
-	s.peers[addr] = &peer{s.epoch, now, map[netip.Addr]time.Duration{}}
-}
-
-// Lost forgets a neighbour. What it advertised stays until it ages out, since there may be another way to it.
-func (s *State) Lost(addr netip.Addr) { delete(s.peers, addr) }
 
 // Receive takes a message of a neighbour.
 func (s *State) Receive(now time.Duration, from netip.Addr, m Message) {
@@ -96,137 +74,183 @@ func (s *State) Receive(now time.Duration, from netip.Addr, m Message) {
 	}
 	switch m := m.(type) {
 	case Update:
-		s.update(now, from, p, m.Advert)
+		s.take(now, p, m.Advert)
 	case Ack:
-		if h := s.db[m.Owner]; h != nil && h.Head == m.Head {
-			delete(p.pending, m.Owner)
+		if h := s.db.held[m.ID]; h != nil && h.Head == m.Head {
+			s.done(p, m.ID)
 		}
 	case Summary:
-		s.compare(now, from, p, m)
+		s.compare(now, p, m)
 	case Want:
-		if m.Epoch != p.epoch {
+		if m.Epoch != p.epoch || len(m.IDs) > MaxEntries {
+			s.refused++ // a late answer, perhaps
 			return
 		}
-		p.epoch = 0
-		for _, owner := range m.Owners {
-			s.queue(now, p, owner)
+		for _, id := range m.IDs {
+			s.queue(p, id)
 		}
+		s.answered(now, p)
 	}
 }
 
-// queue has the advertisement of an owner sent to a neighbour, if there is one.
-func (s *State) queue(now time.Duration, p *peer, owner netip.Addr) {
-	if _, ok := p.pending[owner]; !ok && s.db[owner] != nil {
-		p.pending[owner] = now
-	}
-}
-
-func (s *State) update(now time.Duration, from netip.Addr, p *peer, a Advert) {
-	if !a.Owner.IsValid() || a.Seq > MaxSeq || a.Hold <= 0 || a.Hold > Hold || len(a.Hosts) > MaxHosts || a.Sum != sum(a.Hosts) {
+func (s *State) take(now time.Duration, p *peer, a Advert) {
+	if !a.valid() {
 		s.refused++
 		return
 	}
-	h := s.db[a.Owner]
+	h := s.db.held[a.ID]
 	switch {
 	case h != nil && h.newer(a.Head):
-		s.queue(now, p, a.Owner)
+		s.queue(p, a.ID)
 		return
 	case h != nil && h.Head == a.Head:
-		delete(p.pending, a.Owner)
-	case a.Owner == s.self:
-		var hosts []Host
-		if h != nil {
-			hosts = h.Hosts
-		}
-		s.originate(now, hosts, a.Seq)
+		s.done(p, a.ID)
+	case a.Owner == s.self: // from a former life
+		s.own.parts[a.Part].seq = a.Seq
+		s.advertise(now, a.Part)
 		return
-	case h == nil && len(s.db) >= MaxOwners:
-		s.refused++ // acknowledged all the same: it would be sent for ever
+	case s.db.full(a.ID):
+		s.full++ // acknowledged all the same: it would be sent for ever
 	default:
-		s.install(now, a, from)
+		s.install(now, a, p)
 	}
-	s.send(from, Ack{a.Owner, a.Head})
+	s.send(p.addr, Ack{Entry{a.ID, a.Head}})
 }
 
 // compare answers a summary.
-func (s *State) compare(now time.Duration, from netip.Addr, p *peer, m Summary) {
-	if len(m.Heads) > MaxOwners {
+func (s *State) compare(now time.Duration, p *peer, m Summary) {
+	if !m.valid() {
 		s.refused++
 		return
 	}
-	w := Want{Epoch: m.Epoch}
-	for owner, there := range m.Heads {
-		if h := s.db[owner]; h == nil || there.newer(h.Head) {
-			w.Owners = append(w.Owners, owner)
+	w, there := Want{Epoch: m.Epoch}, m.Entries
+	for _, id := range s.db.within(m.From, m.To) {
+		for len(there) > 0 && there[0].Compare(id) < 0 {
+			w.IDs = append(w.IDs, there[0].ID)
+			there = there[1:]
 		}
-	}
-	slices.SortFunc(w.Owners, netip.Addr.Compare)
-	for owner, h := range s.db {
-		if there, ok := m.Heads[owner]; !ok || h.newer(there) {
-			s.queue(now, p, owner)
+		if len(there) == 0 || there[0].ID != id {
+			s.queue(p, id)
+			continue
 		}
+		if here := s.db.held[id].Head; there[0].newer(here) {
+			w.IDs = append(w.IDs, id)
+		} else if here.newer(there[0].Head) {
+			s.queue(p, id)
+		}
+		there = there[1:]
 	}
-	s.send(from, w)
+	for _, e := range there {
+		w.IDs = append(w.IDs, e.ID)
+	}
+	s.send(p.addr, w)
 }
 
 func (s *State) send(to netip.Addr, m Message) { s.out = append(s.out, Send{to, m}) }
 
-// age drops what is too old, and advertises our hosts again before they are.
+// age drops what is too old.
 func (s *State) age(now time.Duration) {
-	if h := s.db[s.self]; h != nil && now >= s.refresh {
-		s.originate(now, h.Hosts, 0)
-	}
-	for owner, h := range s.db {
-		if now < h.until {
-			continue
-		}
-		delete(s.db, owner)
-		for _, p := range s.peers {
-			delete(p.pending, owner)
+	for len(s.db.ages) > 0 && now >= s.db.ages[0].until {
+		h := s.db.ages[0]
+		s.db.drop(h)
+		for _, p := range s.sorted {
+			s.done(p, h.ID)
 		}
 	}
 }
 
-// Poll returns what is to be sent now, in order. It is called after Set, Adjacent and Receive, and each [Retransmit].
+// Poll returns what is to be sent now, in order. It is called after any other method, and each [Retransmit].
 func (s *State) Poll(now time.Duration) []Send {
 	s.age(now)
-	for _, addr := range slices.SortedFunc(maps.Keys(s.peers), netip.Addr.Compare) {
-		p := s.peers[addr]
-		if p.epoch != 0 && now >= p.summary {
-			heads := make(map[netip.Addr]Head, len(s.db))
-			for owner, h := range s.db {
-				heads[owner] = h.Head
-			}
-			p.summary = now + Retransmit
-			s.send(addr, Summary{p.epoch, heads})
-		}
-		for _, owner := range slices.SortedFunc(maps.Keys(p.pending), netip.Addr.Compare) {
-			if now < p.pending[owner] {
-				continue
-			}
-			h := s.db[owner]
-			a := h.Advert
-			a.Hold = h.until - now
-			p.pending[owner] = now + Retransmit
-			s.send(addr, Update{a})
+	s.originate(now)
+	s.gossip(now)
+	s.summaries(now)
+	s.again(now)
+	for _, p := range s.ready {
+		if p.ready = false; s.peers[p.addr] == p {
+			s.fill(now, p)
 		}
 	}
+	s.ready = s.ready[:0]
 	out := s.out
 	s.out = nil
 	return out
 }
 
-// Hosts returns which VTEP has each MAC of a segment, ourselves too. Static hosts go before learned ones, then the lower address.
-func (s *State) Hosts(vni frame.VNI) map[frame.MAC]netip.Addr {
-	at := map[frame.MAC]netip.Addr{}
-	for _, kind := range []Kind{Learned, Static} {
-		for _, owner := range slices.Backward(slices.SortedFunc(maps.Keys(s.db), netip.Addr.Compare)) {
-			for _, h := range s.db[owner].Hosts {
-				if h.VNI == vni && h.Kind == kind {
-					at[h.MAC] = owner
-				}
+// summaries sends those that are due.
+func (s *State) summaries(now time.Duration) {
+	if len(s.summing) == 0 {
+		return
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(s.summing), func(a, b *peer) int { return a.addr.Compare(b.addr) }) {
+		if s.peers[p.addr] != p {
+			delete(s.summing, p)
+			continue
+		}
+		if now < p.summary {
+			continue
+		}
+		p.summary = now + Retransmit
+		m := Summary{Epoch: p.epoch, From: p.from, To: p.to}
+		for _, id := range s.db.within(p.from, p.to) {
+			if len(m.Entries) == MaxEntries { // more have come since
+				m.To = m.Entries[MaxEntries-1].ID
+				break
 			}
+			m.Entries = append(m.Entries, Entry{id, s.db.held[id].Head})
+		}
+		p.to = m.To
+		s.send(p.addr, m)
+	}
+}
+
+// again sends again what was not acknowledged.
+func (s *State) again(now time.Duration) {
+	for len(s.retries) > 0 && now >= s.retries[0].at {
+		r := s.retries[0]
+		s.retries = s.retries[1:]
+		if s.peers[r.p.addr] == r.p && r.p.due[r.id] == r.at {
+			s.update(now, r.p, r.id)
 		}
 	}
-	return at
+}
+
+// Changes returns the hosts and segments of which something else is said than when it was called last.
+func (s *State) Changes() []Key {
+	if len(s.db.changed) == 0 {
+		return nil
+	}
+	var keys []Key
+	for k := range s.db.changed {
+		keys = append(keys, k)
+	}
+	clear(s.db.changed)
+	return keys
+}
+
+// Best returns the claim of a host that counts. Static ones go before learned ones, then the one that moved most often, then the
+// lower address.
+func (s *State) Best(vni frame.VNI, mac frame.MAC) (Claim, bool) {
+	if list := s.db.claims[Key{vni, mac}]; len(list) > 0 {
+		return list[0], true
+	}
+	return Claim{}, false
+}
+
+// Owners returns who has a segment, by address.
+func (s *State) Owners(vni frame.VNI) []netip.Addr {
+	var list []netip.Addr
+	for _, c := range s.db.claims[Key{VNI: vni}] {
+		list = append(list, c.Owner)
+	}
+	return slices.Compact(list)
+}
+
+// Keys returns the hosts and segments that anybody has, in no order.
+func (s *State) Keys() []Key {
+	keys := make([]Key, 0, len(s.db.claims))
+	for k := range s.db.claims {
+		keys = append(keys, k)
+	}
+	return keys
 }
