@@ -6,7 +6,8 @@
 //	+---------+---------+------------+---------+------+
 //
 // The HMAC-SHA-256 is over both addresses and all before it. The time is that of the sender, and higher in each datagram; it must
-// be within [Window] of ours and above the last of that sender. So a datagram that was overtaken is lost too.
+// be within [Window] of ours, and above the lowest of the last 16 of that sender and none of them. So a datagram that 16 others have
+// overtaken is lost.
 package seal
 
 import (
@@ -15,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -31,7 +33,7 @@ const (
 var (
 	ErrFormat  = errors.New("discovery: too short or of another version")
 	ErrKey     = errors.New("discovery: no such key, or a wrong HMAC")
-	ErrTime    = errors.New("discovery: replayed, overtaken, or the clocks differ too much")
+	ErrTime    = errors.New("discovery: replayed, overtaken by many, or the clocks differ too much")
 	ErrSenders = errors.New("discovery: too many senders")
 )
 
@@ -60,7 +62,27 @@ func (s *Sealer) Seal(keys Keys, id uint8, from, to netip.Addr, now time.Time, p
 }
 
 // An Opener opens what one VTEP receives. The zero value is ready. It is not safe for concurrent use.
-type Opener struct{ last map[netip.Addr]int64 }
+type Opener struct{ heard map[netip.Addr]*heard }
+
+// heard has the times of the last datagrams of a sender.
+type heard struct {
+	times  [16]int64
+	lowest int // where that is
+}
+
+// take notes a time, and reports whether it is a new one.
+func (h *heard) take(at int64) bool {
+	if at <= h.times[h.lowest] || slices.Contains(h.times[:], at) {
+		return false
+	}
+	h.times[h.lowest] = at
+	for i, t := range h.times {
+		if t < h.times[h.lowest] {
+			h.lowest = i
+		}
+	}
+	return true
+}
 
 // Open returns the payload of a datagram, a part of b. What is refused changes nothing.
 func (o *Opener) Open(keys Keys, from, to netip.Addr, now time.Time, b []byte) ([]byte, error) {
@@ -72,23 +94,37 @@ func (o *Opener) Open(keys Keys, from, to netip.Addr, now time.Time, b []byte) (
 		return nil, ErrKey
 	}
 	at, clock := int64(binary.BigEndian.Uint64(b[2:])), now.UnixNano()
-	last, known := o.last[from]
-	if at < clock-int64(Window) || at > clock+int64(Window) || known && at <= last {
+	if at < clock-int64(Window) || at > clock+int64(Window) {
 		return nil, ErrTime
 	}
-	if !known && len(o.last) >= MaxSenders {
-		for a, t := range o.last { // the clock refuses replays of these
-			if t < clock-int64(Window) {
-				delete(o.last, a)
-			}
-		}
-		if len(o.last) >= MaxSenders {
+	h := o.heard[from]
+	if h == nil {
+		if h = o.add(from, clock); h == nil {
 			return nil, ErrSenders
 		}
 	}
-	if o.last == nil {
-		o.last = map[netip.Addr]int64{}
+	if !h.take(at) {
+		return nil, ErrTime
 	}
-	o.last[from] = at
 	return body[header:], nil
+}
+
+// add makes room for a sender, nil if there is none.
+func (o *Opener) add(from netip.Addr, clock int64) *heard {
+	if len(o.heard) >= MaxSenders {
+		for a, h := range o.heard { // the clock refuses replays of these
+			if slices.Max(h.times[:]) < clock-int64(Window) {
+				delete(o.heard, a)
+			}
+		}
+		if len(o.heard) >= MaxSenders {
+			return nil
+		}
+	}
+	if o.heard == nil {
+		o.heard = map[netip.Addr]*heard{}
+	}
+	h := new(heard)
+	o.heard[from] = h
+	return h
 }

@@ -42,10 +42,33 @@ func TestOpen(t *testing.T) {
 		{"good", keys, a, b, noon.Add(Window), one, "one", nil},
 		{"replayed", keys, a, b, noon, one, "", ErrTime},
 		{"the next key", keys, a, b, noon, two, "two", nil},
-		{"overtaken", keys, a, b, noon, one, "", ErrTime},
+		{"again", keys, a, b, noon, two, "", ErrTime},
 	} {
 		if got, err := o.Open(c.keys, c.from, c.to, c.now, c.datagram); string(got) != c.payload || !errors.Is(err, c.err) {
 			t.Errorf("%s: %q, %v, want %q, %v", c.what, got, err, c.payload, c.err)
+		}
+	}
+}
+
+// A datagram may be overtaken by 15 others, and comes once.
+func TestOrder(t *testing.T) {
+	var s Sealer
+	var all [][]byte
+	for range 18 {
+		all = append(all, s.Seal(keys, 1, a, b, noon, nil))
+	}
+	for i, want := range []error{nil, ErrTime} {
+		var o Opener
+		for _, d := range all[2 : 17+i] {
+			if _, err := o.Open(keys, a, b, noon, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := o.Open(keys, a, b, noon, all[1]); !errors.Is(err, want) {
+			t.Errorf("after %d others: %v, want %v", 15+i, err, want)
+		}
+		if _, err := o.Open(keys, a, b, noon, all[1]); !errors.Is(err, ErrTime) {
+			t.Errorf("a second time: %v, want %v", err, ErrTime)
 		}
 	}
 }

@@ -17,8 +17,8 @@ type database struct {
 	ages   ages
 	owners map[netip.Addr]int // their parts
 
-	claims  map[Key][]Claim // the best first
-	changed map[Key]bool    // since Changes
+	claims  map[frame.VNI]map[frame.MAC][]Claim // the best first
+	changed map[Change]bool                     // since Changes
 }
 
 // held is an advertisement and when it ages out.
@@ -36,6 +36,12 @@ type Key struct {
 
 func (h Host) key() Key { return Key{h.VNI, h.MAC} }
 
+// A Change is a host of which something else is said, or a segment of which an owner says something else.
+type Change struct {
+	Key
+	Owner netip.Addr // of a segment
+}
+
 // A Claim is what an owner says of a host.
 type Claim struct {
 	Owner netip.Addr
@@ -50,7 +56,7 @@ func (c Claim) compare(o Claim) int {
 }
 
 func newDatabase() database {
-	return database{held: map[ID]*held{}, owners: map[netip.Addr]int{}, claims: map[Key][]Claim{}, changed: map[Key]bool{}}
+	return database{held: map[ID]*held{}, owners: map[netip.Addr]int{}, claims: map[frame.VNI]map[frame.MAC][]Claim{}, changed: map[Change]bool{}}
 }
 
 // full reports whether there is no room for a new ID.
@@ -99,26 +105,45 @@ func (d *database) claim(id ID, was, is []Host) {
 			d.unclaim(id, was[0])
 			was = was[1:]
 		default:
-			h := is[0]
-			c := Claim{id.Owner, h.Kind, h.Moves, id.Part}
-			list := d.claims[h.key()]
-			i, _ := slices.BinarySearchFunc(list, c, Claim.compare)
-			d.claims[h.key()] = slices.Insert(list, i, c)
-			d.changed[h.key()] = true
+			d.assert(id, is[0])
 			is = is[1:]
 		}
 	}
 }
 
+func (d *database) assert(id ID, h Host) {
+	at := d.claims[h.VNI]
+	if at == nil {
+		at = map[frame.MAC][]Claim{}
+		d.claims[h.VNI] = at
+	}
+	list, c := at[h.MAC], Claim{id.Owner, h.Kind, h.Moves, id.Part}
+	i, _ := slices.BinarySearchFunc(list, c, Claim.compare)
+	at[h.MAC] = slices.Insert(list, i, c)
+	d.note(id, h)
+}
+
 func (d *database) unclaim(id ID, h Host) {
-	list := d.claims[h.key()]
+	at := d.claims[h.VNI]
+	list := at[h.MAC]
 	if i, ok := slices.BinarySearchFunc(list, Claim{id.Owner, h.Kind, h.Moves, id.Part}, Claim.compare); ok {
 		list = slices.Delete(list, i, i+1)
 	}
-	if d.claims[h.key()] = list; len(list) == 0 {
-		delete(d.claims, h.key())
+	if at[h.MAC] = list; len(list) == 0 {
+		delete(at, h.MAC)
 	}
-	d.changed[h.key()] = true
+	if len(at) == 0 {
+		delete(d.claims, h.VNI)
+	}
+	d.note(id, h)
+}
+
+func (d *database) note(id ID, h Host) {
+	c := Change{Key: h.key()}
+	if h.MAC.IsZero() {
+		c.Owner = id.Owner
+	}
+	d.changed[c] = true
 }
 
 // within returns the IDs of a range.

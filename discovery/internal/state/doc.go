@@ -3,7 +3,7 @@
 //
 //	Add, Remove -> own advertisements --+
 //	                                    v
-//	Receive ----> newer or older? -> database -> Best, Owners, Changes
+//	Receive ----> newer or older? -> database -> Best, Has, Changes
 //	                                    |
 //	                                    +-> waiting, by neighbour -> Poll -> Send
 //

@@ -109,9 +109,11 @@ func (w *world) want() map[Key]netip.Addr {
 
 func (s *State) whole() map[Key]netip.Addr {
 	at := map[Key]netip.Addr{}
-	for _, k := range s.Keys() {
-		c, _ := s.Best(k.VNI, k.MAC)
-		at[k] = c.Owner
+	for _, vni := range s.VNIs() {
+		for _, k := range s.Segment(vni) {
+			c, _ := s.Best(k.VNI, k.MAC)
+			at[k.Key] = c.Owner
+		}
 	}
 	return at
 }

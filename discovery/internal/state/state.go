@@ -215,42 +215,48 @@ func (s *State) again(now time.Duration) {
 	}
 }
 
-// Changes returns the hosts and segments of which something else is said than when it was called last.
-func (s *State) Changes() []Key {
+// Changes returns what has changed since it was called last, in no order.
+func (s *State) Changes() []Change {
 	if len(s.db.changed) == 0 {
 		return nil
 	}
-	var keys []Key
-	for k := range s.db.changed {
-		keys = append(keys, k)
-	}
+	list := slices.Collect(maps.Keys(s.db.changed))
 	clear(s.db.changed)
-	return keys
+	return list
 }
 
 // Best returns the claim of a host that counts. Static ones go before learned ones, then the one that moved most often, then the
 // lower address.
 func (s *State) Best(vni frame.VNI, mac frame.MAC) (Claim, bool) {
-	if list := s.db.claims[Key{vni, mac}]; len(list) > 0 {
+	if list := s.db.claims[vni][mac]; len(list) > 0 {
 		return list[0], true
 	}
 	return Claim{}, false
 }
 
-// Owners returns who has a segment, by address.
-func (s *State) Owners(vni frame.VNI) []netip.Addr {
-	var list []netip.Addr
-	for _, c := range s.db.claims[Key{VNI: vni}] {
-		list = append(list, c.Owner)
-	}
-	return slices.Compact(list)
+// Has reports whether an owner has a segment.
+func (s *State) Has(vni frame.VNI, owner netip.Addr) bool {
+	list := s.db.claims[vni][frame.MAC{}]
+	i, _ := slices.BinarySearchFunc(list, Claim{Owner: owner}, Claim.compare)
+	return i < len(list) && list[i].Owner == owner
 }
 
-// Keys returns the hosts and segments that anybody has, in no order.
-func (s *State) Keys() []Key {
-	keys := make([]Key, 0, len(s.db.claims))
-	for k := range s.db.claims {
-		keys = append(keys, k)
+// Segment returns all there is of a segment, as changes, in no order.
+func (s *State) Segment(vni frame.VNI) (list []Change) {
+	for mac, claims := range s.db.claims[vni] {
+		if !mac.IsZero() {
+			list = append(list, Change{Key: Key{vni, mac}})
+			continue
+		}
+		for _, c := range claims {
+			list = append(list, Change{Key{vni, mac}, c.Owner})
+		}
 	}
-	return keys
+	return list
 }
+
+// VNIs returns the segments that anybody has, in no order.
+func (s *State) VNIs() []frame.VNI { return slices.Collect(maps.Keys(s.db.claims)) }
+
+// Changed reports whether Changes has something.
+func (s *State) Changed() bool { return len(s.db.changed) > 0 }

@@ -1,0 +1,163 @@
+package discovery
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/discovery/internal/endp"
+	"github.com/vxswitch/vxswitch/discovery/internal/seal"
+	"github.com/vxswitch/vxswitch/discovery/internal/wire"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// DefaultOwner is the default of Config.Owner.
+const DefaultOwner = "discovery"
+
+// DefaultPort is the default of Config.Port.
+const DefaultPort = 4797
+
+// Limits of settings.
+const (
+	MaxServers    = 2
+	MaxNeighbours = 64
+	MinKey        = 16 // bytes
+	maxKeyFile    = 1 << 16
+)
+
+// Config says who the node is, and where it finds others. All segments with the tunnel take part.
+type Config struct {
+	Tunnel string     `json:"tunnel"` // the node's tunnel of segments that take part; needed
+	Local  netip.Addr `json:"local"`  // address of the tunnel, by which others know us; needed
+
+	Network    uint32       `json:"network,omitzero"`     // VTEPs of the same network ID find each other; default 0
+	Servers    []netip.Addr `json:"servers,omitempty"`    // one or two VTEPs that list those of the network; one that is Local makes the node a server, for all networks
+	Neighbours []netip.Addr `json:"neighbours,omitempty"` // VTEPs to talk to in any case, which have us among theirs; up to 64
+
+	KeyFile string `json:"keyFile"`       // file with keys, each a line of its number from 0 to 255, a space and 16 bytes or more; the first is sent with; needed
+	Name    string `json:"name,omitzero"` // of the node, for others to show; up to 32 bytes
+	Port    uint16 `json:"port,omitzero"` // UDP port of all VTEPs of the network; default 4797
+
+	// Owner is that of the rows, "" for [DefaultOwner].
+	Owner string `json:"-"`
+
+	// In runs f where the socket is to be opened, such as in a network namespace. Nil opens it where Run is.
+	In func(f func()) `json:"-"`
+
+	// Log, if not nil, gets which neighbours come and go, and what is refused.
+	Log *slog.Logger `json:"-"`
+}
+
+// Check returns the errors in the settings as [setting.Errors]. The file is read by New and Configure.
+func (c *Config) Check() error {
+	w := setting.Of("discovery: Config")
+	if c.Tunnel == "" {
+		w.Want("Tunnel", c.Tunnel, "the name of a tunnel")
+	}
+	if !wire.IsVTEP(c.Local) {
+		w.Want("Local", c.Local, "an address of this host")
+	}
+	if len(c.Servers) > MaxServers {
+		w.Wrong("Servers", len(c.Servers), "must be at most %d", MaxServers)
+	}
+	if len(c.Neighbours) > MaxNeighbours {
+		w.Wrong("Neighbours", len(c.Neighbours), "must be at most %d", MaxNeighbours)
+	}
+	for name, list := range map[string][]netip.Addr{"Servers": c.Servers, "Neighbours": c.Neighbours} {
+		for i, a := range list {
+			at := fmt.Sprintf("%s[%d]", name, i)
+			switch {
+			case !wire.IsVTEP(a) || wire.IsVTEP(c.Local) && a.Is4() != c.Local.Is4():
+				w.Want(at, a, "the address of a VTEP, of the family of Local")
+			case slices.Contains(list[:i], a):
+				w.Wrong(at, a, "is there already")
+			case name == "Neighbours" && a == c.Local:
+				w.Wrong(at, a, "is Local")
+			}
+		}
+	}
+	if c.KeyFile == "" {
+		w.Want("KeyFile", c.KeyFile, "the path of a file with keys")
+	}
+	if !wire.IsName(c.Name) {
+		w.Want("Name", c.Name, "up to %d bytes of printable UTF-8", endp.MaxName)
+	}
+	return w.Err()
+}
+
+func (c *Config) owner() string { return cmp.Or(c.Owner, DefaultOwner) }
+
+func (c *Config) port() uint16 { return cmp.Or(c.Port, DefaultPort) }
+
+// serves reports whether we are a server.
+func (c *Config) serves() bool { return slices.Contains(c.Servers, c.Local) }
+
+// Restarts reports whether [Speaker.Configure] refuses to change c into next.
+func (c *Config) Restarts(next *Config) bool { return c.fixed(next) != "" }
+
+// fixed returns the first field that is another one in next and cannot change.
+func (c *Config) fixed(next *Config) string {
+	switch {
+	case c.Tunnel != next.Tunnel:
+		return "Tunnel"
+	case c.Local != next.Local:
+		return "Local"
+	case c.Network != next.Network:
+		return "Network"
+	case c.Name != next.Name:
+		return "Name"
+	case c.port() != next.port():
+		return "Port"
+	}
+	return ""
+}
+
+// keys reads the file. An error names the line, and nothing that is in it.
+func (c *Config) keys() (all seal.Keys, first uint8, err error) {
+	text, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %w", err)
+	}
+	wrong := func(line int, format string, args ...any) error {
+		return fmt.Errorf("discovery: Config.KeyFile: %q: line %d: %s", c.KeyFile, line, fmt.Sprintf(format, args...))
+	}
+	if len(text) > maxKeyFile {
+		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: has %d bytes; must have at most %d", c.KeyFile, len(text), maxKeyFile)
+	}
+	all = seal.Keys{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		number, key, _ := strings.Cut(line, " ")
+		id, err := strconv.ParseUint(number, 10, 8)
+		switch key = strings.TrimSpace(key); {
+		case err != nil:
+			return nil, 0, wrong(n, "must begin with a number from 0 to 255")
+		case len(key) < MinKey:
+			return nil, 0, wrong(n, "the key has %d bytes; must have %d or more", len(key), MinKey)
+		case all[uint8(id)] != nil:
+			return nil, 0, wrong(n, "there is a key %d already", id)
+		}
+		if len(all) == 0 {
+			first = uint8(id)
+		}
+		all[uint8(id)] = []byte(key)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: %w", c.KeyFile, err)
+	}
+	if len(all) == 0 {
+		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: has no key", c.KeyFile)
+	}
+	return all, first, nil
+}

@@ -1,0 +1,295 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/discovery/internal/endp"
+	"github.com/vxswitch/vxswitch/discovery/internal/hello"
+	"github.com/vxswitch/vxswitch/discovery/internal/seal"
+	"github.com/vxswitch/vxswitch/discovery/internal/state"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+const (
+	batch      = 10 * time.Millisecond // what changes meanwhile is advertised and written at once
+	readBuffer = 4 << 20               // bytes of the socket's
+)
+
+// Node is what a Speaker needs of the switch around it. A node.Node is one.
+type Node interface {
+	control.Programmer
+	Plane() *control.Plane
+	Switch() *vswitch.Switch
+	Interfaces() []*l3.Interface
+	Neighbours(frame.VNI) *arp.Responder // nil if the segment has none
+}
+
+// A socket is a *net.UDPConn.
+type socket interface {
+	ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error)
+	WriteToUDPAddrPort([]byte, netip.AddrPort) (int, error)
+	Close() error
+}
+
+// A Speaker advertises what a switch has, and writes what other VTEPs advertise.
+type Speaker struct {
+	node   Node
+	owner  string
+	in     func(f func())
+	log    *slog.Logger
+	listen func() (socket, error)
+	begun  time.Time
+	kick   chan struct{} // there is something to flush
+
+	rows ports // of other owners, without mu
+
+	mu     sync.Mutex
+	cfg    Config
+	keys   seal.Keys
+	key    uint8 // to send with
+	sealer seal.Sealer
+	opener seal.Opener
+	socket socket // nil unless Run runs
+
+	state  *state.State
+	hello  *hello.Table
+	member *endp.Member
+	server *endp.Server // nil unless we are one
+	names  map[netip.Addr]string
+
+	here   here
+	ledger control.Ledger[state.Change]
+	counts counts
+}
+
+// New checks the settings and reads the keys. Nothing is opened before Run.
+func New(n Node, c *Config) (*Speaker, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	keys, first, err := c.keys()
+	if err != nil {
+		return nil, err
+	}
+	return newSpeaker(n, c, keys, first)
+}
+
+func newSpeaker(n Node, c *Config, keys seal.Keys, first uint8) (*Speaker, error) {
+	if n == nil {
+		return nil, errors.New("discovery: New: the Node is nil")
+	}
+	life := rand.Uint64()>>2 | 1
+	s := &Speaker{node: n, cfg: *c, owner: c.owner(), in: c.In, log: c.Log, kick: make(chan struct{}, 1), begun: time.Now(), keys: keys, key: first,
+		state: state.New(c.Local, life), hello: hello.New(life), member: endp.NewMember(c.Name)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.in == nil {
+		s.in = func(f func()) { f() }
+	}
+	s.ledger.Loose = true
+	s.here.init()
+	s.counts.refused = map[string]uint64{}
+	s.listen = func() (socket, error) {
+		conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.Local, c.port())))
+		if err != nil {
+			return nil, err
+		}
+		_ = conn.SetReadBuffer(readBuffer) // the system may grant less
+		return conn, nil
+	}
+	s.settle(0, c, keys, first)
+	return s, nil
+}
+
+// Configure changes the settings, before or while Run runs, and reads the keys anew. Tunnel, Local, Network, Name, Port, Owner, In and Log
+// stay: an error says that one of the first five is another one, for which a new Speaker is needed, and nothing has changed then.
+func (s *Speaker) Configure(c *Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	keys, first, err := c.keys()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	key := s.cfg.fixed(c)
+	s.mu.Unlock()
+	if key != "" {
+		return fmt.Errorf("discovery: Config.%s: cannot change while the Speaker runs", key)
+	}
+	s.do(func(now time.Duration) { s.settle(now, c, keys, first) })
+	return nil
+}
+
+// settle carries out settings that may change.
+func (s *Speaker) settle(now time.Duration, c *Config, keys seal.Keys, first uint8) {
+	s.cfg, s.keys, s.key = *c, keys, first
+	for _, m := range s.member.SetServers(now, c.Servers) {
+		s.send(m.To, m.Message)
+	}
+	switch {
+	case !c.serves():
+		s.server = nil
+	case s.server == nil:
+		s.server = endp.NewServer(now, rand.Uint64()|1)
+	}
+	s.meet(now)
+}
+
+// meet has the neighbours be those that servers list, and those of the settings.
+func (s *Speaker) meet(now time.Duration) {
+	s.names = s.member.List()
+	want := map[netip.Addr]bool{}
+	for _, a := range s.cfg.Neighbours {
+		want[a] = false
+	}
+	for a := range s.names {
+		if a != s.cfg.Local && a.Is4() == s.cfg.Local.Is4() {
+			want[a] = true
+		}
+	}
+	s.hello.Set(now, want)
+}
+
+// Run advertises and imports until ctx is done. Then others are told that we go, and the rows go. It is called once.
+func (s *Speaker) Run(ctx context.Context) (err error) {
+	var conn socket
+	if s.in(func() { conn, err = s.listen() }); err != nil {
+		return fmt.Errorf("discovery: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	events := s.node.Switch().Events(heeded...)
+	stop := s.watchRows()
+	s.do(func(now time.Duration) {
+		s.socket = conn
+		s.here.again = true
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { s.watch(ctx, events) })
+	wg.Go(func() { s.flusher(ctx) })
+	wg.Go(func() {
+		<-ctx.Done()
+		s.leave()
+		conn.Close()
+	})
+	err = s.reader(ctx, conn)
+	cancel()
+	wg.Wait()
+	stop()
+	events.Close()
+	s.node.Program(s.owner, control.Update{Snapshot: true})
+	return err
+}
+
+// leave tells others that we have nothing any more, and go.
+func (s *Speaker) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here.drop(s.state)
+	s.poll(s.now())
+	for _, m := range s.member.Leave() {
+		s.send(m.To, m.Message)
+	}
+	s.socket = nil
+}
+
+func (s *Speaker) now() time.Duration { return time.Since(s.begun) }
+
+// do changes what is known, and has it flushed.
+func (s *Speaker) do(f func(now time.Duration)) {
+	s.mu.Lock()
+	f(s.now())
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *Speaker) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// flusher flushes what has changed: at once, and then what has come in a batch. Each second, it does what is due.
+func (s *Speaker) flusher(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		due := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		case <-tick.C:
+			due = true
+		}
+		next := time.NewTimer(batch)
+		s.flush(due)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+}
+
+func (s *Speaker) flush(due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	s.takeRows()
+	s.read(now)
+	if due {
+		s.tick(now)
+	}
+	s.poll(now)
+	if s.write(); s.state.Changed() {
+		s.wake()
+	}
+}
+
+// tick does what is due each second.
+func (s *Speaker) tick(now time.Duration) {
+	for _, m := range s.member.Poll(now) {
+		s.send(m.To, m.Message)
+	}
+	if s.server != nil {
+		s.server.Poll(now)
+	}
+	for _, m := range s.hello.Poll(now) {
+		s.send(m.To, m.Hello)
+	}
+	s.here.calm(now)
+}
+
+// poll carries out what has changed of neighbours, and sends what is due.
+func (s *Speaker) poll(now time.Duration) {
+	if s.member.Changed() {
+		s.meet(now)
+	}
+	for _, c := range s.hello.Changes() {
+		s.log.Info("neighbour", "address", c.Addr, "up", c.Up)
+		if c.Up {
+			s.state.Adjacent(now, c.Addr, c.Mesh)
+		} else {
+			s.state.Lost(c.Addr)
+		}
+	}
+	for _, m := range s.state.Poll(now) {
+		s.send(m.To, m.Message)
+	}
+}
