@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"hostnet": {"control", "frame", "setting"},                                                                               // likewise
 	"api":     {"bfd", "frame", "switch"},
 
-	"discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, // a module of its own
+	"discovery": {"arp", "control", "discovery/internal/endp", "discovery/internal/hello", "discovery/internal/seal", "discovery/internal/state", "discovery/internal/wire", "fdb", "frame", "l3", "setting", "switch"}, "discovery/internal/endp": {}, "discovery/internal/hello": {}, "discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, "discovery/internal/wire": {"discovery/internal/endp", "discovery/internal/hello", "discovery/internal/state", "frame"}, // a module of its own
 	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/routed": {"arp", "control", "encap", "flannel", "frame", "node", "setting", "switch", "vtep"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "frame", "hostnet", "node", "port", "setting", "switch", "vtep"}, // a module of its own
 
 	"evpn/bench": {},
