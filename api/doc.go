@@ -19,6 +19,9 @@
 //	GET  /v1/evpn/routes?type=&vni=&peer=      [EVPNRoute ...]
 //	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
 //	GET  /v1/ovsdb, /v1/ovsdb/left-out         OVSDB, [OVSDBRow ...]
+//	GET  /v1/discovery                         Discovery
+//	GET  /v1/discovery/neighbours              [DiscoveryNeighbour ...]
+//	GET  /v1/discovery/hosts                   [DiscoveryHost ...]
 //	GET  /v1/config                            the configuration as a file, with defaults
 //	PUT  /v1/config?dry-run= a configuration   ConfigChange
 //	GET  /v1/config/LIST/NAME                  the element of one of Lists with a name, of a segment its VNI

@@ -45,6 +45,9 @@ var Requests = []Request{
 	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
 	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
 	{"GET", "/v1/ovsdb/left-out", nil, nil, []OVSDBRow{}, false},
+	{"GET", "/v1/discovery", nil, nil, Discovery{}, false},
+	{"GET", "/v1/discovery/neighbours", nil, nil, []DiscoveryNeighbour{}, false},
+	{"GET", "/v1/discovery/hosts", nil, nil, []DiscoveryHost{}, false},
 	{"GET", "/v1/config", nil, nil, nil, false},
 	{"PUT", "/v1/config", []string{"dry-run"}, nil, ConfigChange{}, false},
 	{"GET", "/v1/config/{list}/{name}", nil, nil, nil, false},
@@ -140,6 +143,21 @@ func (c *Client) Flannel(ctx context.Context) (Flannel, error) {
 // FlannelLeases returns the leases of other nodes of the flannel network, also those that are not followed.
 func (c *Client) FlannelLeases(ctx context.Context) ([]FlannelLease, error) {
 	return ask[[]FlannelLease](ctx, c, "/v1/flannel/leases", nil)
+}
+
+// Discovery returns the state of the section discovery. Without the section it is an [*Error] with status 404, as are the lists.
+func (c *Client) Discovery(ctx context.Context) (Discovery, error) {
+	return ask[Discovery](ctx, c, "/v1/discovery", nil)
+}
+
+// DiscoveryNeighbours returns the VTEPs that the node talks to.
+func (c *Client) DiscoveryNeighbours(ctx context.Context) ([]DiscoveryNeighbour, error) {
+	return ask[[]DiscoveryNeighbour](ctx, c, "/v1/discovery/neighbours", nil)
+}
+
+// DiscoveryHosts returns the MACs that VTEPs advertise in segments that the node has.
+func (c *Client) DiscoveryHosts(ctx context.Context) ([]DiscoveryHost, error) {
+	return ask[[]DiscoveryHost](ctx, c, "/v1/discovery/hosts", nil)
 }
 
 // EVPN returns the state of the section evpn. Without the section it is an [*Error] with status 404, as are the lists.

@@ -41,7 +41,7 @@ type Config struct {
 	Servers    []netip.Addr `json:"servers,omitempty"`    // one or two VTEPs that list those of the network; one that is Local makes the node a server, for all networks
 	Neighbours []netip.Addr `json:"neighbours,omitempty"` // VTEPs to talk to in any case, which have us among theirs; up to 64
 
-	KeyFile string `json:"keyFile"`       // file with keys, each a line of its number from 0 to 255, a space and 16 bytes or more; the first is sent with; needed
+	KeyFile string `json:"keyFile"`       // file with keys, each a line of its number from 0 to 255, a space and 16 bytes or more; the first is sent with; read again when it is written; needed
 	Name    string `json:"name,omitzero"` // of the node, for others to show; up to 32 bytes
 	Port    uint16 `json:"port,omitzero"` // UDP port of all VTEPs of the network; default 4797
 

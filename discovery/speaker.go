@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 
@@ -58,7 +59,8 @@ type Speaker struct {
 	mu     sync.Mutex
 	cfg    Config
 	keys   seal.Keys
-	key    uint8 // to send with
+	key    uint8     // to send with
+	from   time.Time // when the file was written
 	sealer seal.Sealer
 	opener seal.Opener
 	socket socket // nil unless Run runs
@@ -274,6 +276,22 @@ func (s *Speaker) tick(now time.Duration) {
 		s.send(m.To, m.Hello)
 	}
 	s.here.calm(now)
+	s.reread()
+}
+
+// reread takes the keys of the file if it has been written since. What is wrong with it is logged once, and changes nothing.
+func (s *Speaker) reread() {
+	info, err := os.Stat(s.cfg.KeyFile)
+	if err != nil || info.ModTime().Equal(s.from) {
+		return
+	}
+	s.from = info.ModTime()
+	keys, first, err := s.cfg.keys()
+	if err != nil {
+		s.log.Warn("the keys stay as they are", "error", err)
+		return
+	}
+	s.keys, s.key = keys, first
 }
 
 // poll carries out what has changed of neighbours, and sends what is due.

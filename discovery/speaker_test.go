@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +167,39 @@ func TestLoop(t *testing.T) {
 		h.speak()
 		time.Sleep(50 * time.Millisecond)
 		f.check("later", []*host{h})
+	})
+}
+
+// Keys are taken from the file when it is written: the new one is accepted everywhere before it is sent with.
+func TestRollover(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, 1, 1)
+		defer f.close()
+		for i, l := range f.leaves {
+			l.cfg.KeyFile = filepath.Join(dir, fmt.Sprint(i))
+		}
+		write := func(n int, text string) {
+			check.OK(t, os.WriteFile(f.leaves[n].cfg.KeyFile, []byte(text), 0o600))
+			check.OK(t, os.Chtimes(f.leaves[n].cfg.KeyFile, time.Time{}, time.Now()))
+			time.Sleep(2 * time.Second)
+		}
+		const old, next = "1 a key for tests only\n", "2 the next key for tests\n"
+		write(0, old)
+		write(1, old)
+		f.start()
+		time.Sleep(20 * time.Second)
+		write(0, "nonsense")
+		for _, text := range []string{old + next, next + old, next} {
+			write(0, text)
+			write(1, text)
+			time.Sleep(20 * time.Second)
+		}
+		for _, l := range f.leaves {
+			if st := l.speaker.Status(); st.Refused[BadKey] != 0 || !st.Neighbours[0].Up || len(l.speaker.keys) != 1 {
+				t.Errorf("%d refused, neighbours are %v", st.Refused[BadKey], st.Neighbours)
+			}
+		}
 	})
 }
 

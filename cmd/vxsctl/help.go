@@ -24,6 +24,8 @@ Show:
                                     routes of peers, of one peer or type, and those of the node
   ovsdb [show]                      OVSDB: the connection with the database, what it has the node do, and why some is left out
   ovsdb left-out                    rows of the database without effect
+  discovery [show]                  discovery: the node's servers, neighbours and segments, and what is refused
+  discovery neighbours|hosts        VTEPs to talk to; MACs and the VTEPs that have them
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters; a port is up, down, or unused by segments
   vni [show] [vni N]                segments, their members and counters

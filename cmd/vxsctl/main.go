@@ -153,6 +153,7 @@ var commands = []command{
 	{name: "flannel", table: flannelTable, ops: []string{"leases"}, do: (*session).flannel},
 	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "routes", "duplicates", api.Clear}, do: (*session).evpn},
 	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, do: (*session).ovsdb},
+	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, do: (*session).discovery},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
 	{name: "config", do: (*session).config},
 	{name: "stats", table: statsTable},

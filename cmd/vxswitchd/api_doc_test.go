@@ -31,7 +31,9 @@ const report = "\x08\x00\x00\x00\x00\x00\x0a\x00\x01\x00\x5e\x01\x02\x03\x02\x00
 func TestDocumentedRequests(t *testing.T) {
 	values := api.Query{"vni": "10", "dev": "vx", "vrf": "red", "proto": "vxsctl", "dry-run": "true", "every": "2", "mac": "02:00:00:00:00:09",
 		"dest": "vx", "port": "switch", "tunnel": "vx", "snaplen": "100", "count": "1", "filter": "udp", "type": "3", "peer": "127.0.0.9"}
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
+	keys := filepath.Join(t.TempDir(), "keys")
+	must(t, os.WriteFile(keys, []byte("1 sixteen bytes, or more\n"), 0o600))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "discovery": {"tunnel": "vx", "local": "127.0.0.1", "neighbours": ["127.0.0.9"], "keyFile": "`+keys+`"}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},

@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -82,6 +83,10 @@ func effective(cfg *file.Config) []byte {
 	}
 	if o, ok := tree["ovsdb"].(map[string]any); ok {
 		dropEmpty(o, "ports", "tunnelIPs")
+	}
+	if d, ok := tree["discovery"].(map[string]any); ok {
+		dropEmpty(d, "servers", "neighbours")
+		defaults(d, "network", 0, "port", discovery.DefaultPort)
 	}
 	if c, ok := tree["control"].(map[string]any); ok {
 		defaults(c, "mode", "0600")

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/node"
@@ -51,13 +52,14 @@ func (s *signals) stop() {
 func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, ovsdb.DefaultOwner}, Offload: carry, Log: log})
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, ovsdb.DefaultOwner, discovery.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
 	d := &daemon{file: name, n: n, out: out}
 	d.api = newServer(n, d.reload, d.apply)
 	d.api.flannel, d.api.evpn, d.api.ovsdb = newFlannel(n, log), newEVPN(n, log), newOVSDB(n, log)
+	d.api.discovery = newDiscovery(n, log)
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()
@@ -143,7 +145,7 @@ func (d *daemon) apply(cfg *file.Config) error {
 		}
 	}
 	was := d.n.Config()
-	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.ovsdb.change(cfg.OVSDB)}
+	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
 	err := saveOwned(&cfg.Config)
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
@@ -177,6 +179,7 @@ func (d *daemon) close() {
 	defer d.mu.Unlock()
 	d.closed = true
 	d.api.ovsdb.end(false)
+	d.api.discovery.end(false)
 	d.api.evpn.end(false)
 	d.api.flannel.end(false)
 	d.socket.close()

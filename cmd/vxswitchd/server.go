@@ -49,6 +49,8 @@ type server struct {
 	evpn    *evpnKeeper
 	ovsdb   *ovsdbKeeper
 
+	discovery *discoveryKeeper
+
 	http    http.Server
 	end     context.CancelFunc // of every stream
 	serves  sync.WaitGroup
@@ -67,7 +69,7 @@ type server struct {
 func newServer(n *node.Node, reload func() error, apply func(*file.Config) error) *server {
 	silent := slog.New(slog.DiscardHandler)
 	s := &server{
-		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), ovsdb: newOVSDB(n, silent), rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), ovsdb: newOVSDB(n, silent), discovery: newDiscovery(n, silent), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
@@ -108,7 +110,7 @@ func newServer(n *node.Node, reload func() error, apply func(*file.Config) error
 
 // config returns the configuration of the node and the sections that run.
 func (s *server) config() *file.Config {
-	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config(), OVSDB: s.ovsdb.config()}
+	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config(), OVSDB: s.ovsdb.config(), Discovery: s.discovery.config()}
 }
 
 // handlers has what answers each of [api.Requests].
@@ -141,6 +143,10 @@ func (s *server) handlers() map[string]answer {
 
 		"GET /v1/ovsdb":          s.getOVSDB,
 		"GET /v1/ovsdb/left-out": s.getOVSDBLeftOut,
+
+		"GET /v1/discovery":            s.getDiscovery,
+		"GET /v1/discovery/neighbours": s.getDiscoveryNeighbours,
+		"GET /v1/discovery/hosts":      s.getDiscoveryHosts,
 
 		"GET /v1/config":                  s.getConfig,
 		"PUT /v1/config":                  s.putConfig,

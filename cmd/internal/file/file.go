@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
@@ -25,6 +26,8 @@ type Config struct {
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
 	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
 	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
+
+	Discovery *discovery.Config `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none
 }
 
 // Parse reads a file. The error is of type [setting.Errors], each with its position in the text and its key.
@@ -63,6 +66,12 @@ func (c *Config) sections(r *conf.Report) {
 			r.Fail("ovsdb.tunnel", o.Tunnel, "no such tunnel")
 		} else if c.Tunnels[i].Type != encap.TypeVXLAN {
 			r.Fail("ovsdb.tunnel", o.Tunnel, "tunnels[%d] must have the type vxlan", i)
+		}
+	}
+	if d := c.Discovery; d != nil && !r.Told("discovery") {
+		r.Ask("discovery", *d, d.Check)
+		if !r.Failed("discovery.tunnel") && !slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == d.Tunnel }) {
+			r.Fail("discovery.tunnel", d.Tunnel, "no such tunnel")
 		}
 	}
 	if f := c.Flannel; f != nil && !r.Told("flannel") {

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/discovery"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A finder is the plane of the section discovery. What it leaves is gone with it.
+type finder struct{ *discovery.Speaker }
+
+// Leave implements plane.
+func (finder) Leave() {}
+
+// A discoveryKeeper runs the section discovery.
+type discoveryKeeper struct {
+	keeper[discovery.Config, finder]
+}
+
+func newDiscovery(n *node.Node, log *slog.Logger) *discoveryKeeper {
+	k := new(discoveryKeeper)
+	k.name, k.log = "discovery", log
+	k.anew = (*discovery.Config).Restarts
+	k.configure = func(f finder, c *discovery.Config) error { return f.Configure(c) }
+	k.make = func(c *discovery.Config) (finder, error) {
+		with := *c
+		with.Log = log.With("section", "discovery")
+		s, err := discovery.New(n, &with)
+		return finder{s}, err
+	}
+	return k
+}
+
+// errNoDiscovery is the answer without the section.
+var errNoDiscovery = wrong(http.StatusNotFound, "the configuration has no section discovery")
+
+// read returns what the section does, and its speaker, nil if none runs; ok is false without a section.
+func (k *discoveryKeeper) read() (d api.Discovery, s *discovery.Speaker, ok bool) {
+	cfg := k.config()
+	now, ok := k.status()
+	if cfg == nil || !ok { // it may be removed between the two
+		return d, nil, false
+	}
+	d = api.Discovery{State: evpnRunning, Since: now.since, Local: cfg.Local.String(), Network: cfg.Network,
+		Servers: []api.DiscoveryServer{}, Segments: []api.DiscoverySegment{}, Refused: map[string]uint64{}}
+	if now.err != nil {
+		d.State, d.Error, d.Again = evpnFailed, oneLine(now.err), &now.again
+		return d, nil, true
+	}
+	return d, now.plane.Speaker, true
+}
+
+// trouble returns a line for /healthz if the section does not run. A neighbour that is down is none.
+func (k *discoveryKeeper) trouble() string {
+	d, _, ok := k.read()
+	if !ok || d.State == evpnRunning {
+		return ""
+	}
+	return fmt.Sprintf("discovery is %s since %s: %s", d.State, d.Since.UTC().Format(time.RFC3339), d.Error)
+}
+
+// summary returns what the section does, with counts.
+func (k *discoveryKeeper) summary() (d api.Discovery, st discovery.Status, ok bool) {
+	d, s, ok := k.read()
+	if s == nil {
+		return d, st, ok
+	}
+	st = s.Status()
+	for _, x := range st.Servers {
+		d.Servers = append(d.Servers, api.DiscoveryServer{Address: x.Addr.String(), Up: x.Up, Clients: x.Clients})
+	}
+	for _, x := range st.Neighbours {
+		if d.Neighbours++; x.Up {
+			d.Up++
+		}
+	}
+	for _, x := range st.Segments {
+		d.Segments = append(d.Segments, api.DiscoverySegment(x))
+	}
+	d.Clients, d.Owners, d.Advertisements, d.Refused = st.Clients, st.Owners, st.Advertisements, st.Refused
+	d.Received, d.ReceivedBytes, d.Sent, d.SentBytes = st.Received, st.ReceivedBytes, st.Sent, st.SentBytes
+	return d, st, ok
+}
+
+func (s *server) getDiscovery(w http.ResponseWriter, r *http.Request) error {
+	d, _, ok := s.discovery.summary()
+	if !ok {
+		return errNoDiscovery
+	}
+	return reply(w, d)
+}
+
+func (s *server) getDiscoveryNeighbours(w http.ResponseWriter, r *http.Request) error {
+	_, st, ok := s.discovery.summary()
+	if !ok {
+		return errNoDiscovery
+	}
+	return list(w, func(yield func(api.DiscoveryNeighbour) bool) {
+		for _, x := range st.Neighbours {
+			if !yield(api.DiscoveryNeighbour{Address: x.Addr.String(), Name: x.Name, Listed: x.Listed, Up: x.Up, Since: x.Since}) {
+				return
+			}
+		}
+	})
+}
+
+func (s *server) getDiscoveryHosts(w http.ResponseWriter, r *http.Request) error {
+	_, sp, ok := s.discovery.read()
+	if !ok {
+		return errNoDiscovery
+	}
+	return list(w, func(yield func(api.DiscoveryHost) bool) {
+		if sp == nil {
+			return
+		}
+		for h := range sp.Hosts() {
+			if !yield(api.DiscoveryHost{VNI: h.VNI, MAC: h.MAC.String(), VTEP: h.VTEP.String(), Kind: h.Kind, Moves: h.Moves}) {
+				return
+			}
+		}
+	})
+}
+
+// discoveryMetrics collects what the section does.
+type discoveryMetrics struct{ k *discoveryKeeper }
+
+func describeDiscovery(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("vxswitch_discovery_"+name, help, labels, nil)
+}
+
+var (
+	descDiscoveryUp         = describeDiscovery("up", "1 if the section runs; else 0.")
+	descDiscoveryServer     = describeDiscovery("server_up", "1 if a server answers; else 0.", "server")
+	descDiscoveryClients    = describeDiscovery("clients", "VTEPs that are registered with the node.")
+	descDiscoveryNeighbours = describeDiscovery("neighbours", "VTEPs to talk to, that are up or down.", "state")
+	descDiscoveryOwners     = describeDiscovery("owners", "VTEPs that advertise something, with the node.")
+	descDiscoveryAdverts    = describeDiscovery("advertisements", "Advertisements of all VTEPs.")
+	descDiscoveryHosts      = describeDiscovery("hosts", "MACs of a segment that the node advertises.", "vni")
+	descDiscoveryRemote     = describeDiscovery("remote_hosts", "MACs of a segment that others advertise.", "vni")
+	descDiscoveryIn         = describeDiscovery("received_datagrams_total", "Datagrams received.")
+	descDiscoveryInBytes    = describeDiscovery("received_bytes_total", "Bytes received, without headers of UDP.")
+	descDiscoveryOut        = describeDiscovery("sent_datagrams_total", "Datagrams sent.")
+	descDiscoveryOutBytes   = describeDiscovery("sent_bytes_total", "Bytes sent, without headers of UDP.")
+	descDiscoveryRefused    = describeDiscovery("refused_total", "Datagrams that were refused, and hosts without room.", "reason")
+)
+
+// Describe implements prometheus.Collector.
+func (discoveryMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descDiscoveryUp, descDiscoveryServer, descDiscoveryClients, descDiscoveryNeighbours, descDiscoveryOwners,
+		descDiscoveryAdverts, descDiscoveryHosts, descDiscoveryRemote, descDiscoveryIn, descDiscoveryInBytes, descDiscoveryOut, descDiscoveryOutBytes,
+		descDiscoveryRefused} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m discoveryMetrics) Collect(ch chan<- prometheus.Metric) {
+	d, _, ok := m.k.summary()
+	if !ok {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+	}
+	count := func(desc *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(v), labels...)
+	}
+	is := map[bool]float64{true: 1}
+	gauge(descDiscoveryUp, is[d.State == evpnRunning])
+	for _, x := range d.Servers {
+		gauge(descDiscoveryServer, is[x.Up], x.Address)
+	}
+	gauge(descDiscoveryClients, float64(d.Clients))
+	gauge(descDiscoveryNeighbours, float64(d.Up), "up")
+	gauge(descDiscoveryNeighbours, float64(d.Neighbours-d.Up), "down")
+	gauge(descDiscoveryOwners, float64(d.Owners))
+	gauge(descDiscoveryAdverts, float64(d.Advertisements))
+	for _, x := range d.Segments {
+		gauge(descDiscoveryHosts, float64(x.Hosts), x.VNI.String())
+		gauge(descDiscoveryRemote, float64(x.Remote), x.VNI.String())
+	}
+	count(descDiscoveryIn, d.Received)
+	count(descDiscoveryInBytes, d.ReceivedBytes)
+	count(descDiscoveryOut, d.Sent)
+	count(descDiscoveryOutBytes, d.SentBytes)
+	for reason, n := range d.Refused {
+		count(descDiscoveryRefused, n, reason)
+	}
+}
