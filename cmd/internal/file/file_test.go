@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
 			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
