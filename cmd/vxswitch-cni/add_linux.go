@@ -10,6 +10,7 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
+	cniversion "github.com/containernetworking/cni/pkg/version"
 	"github.com/vishvananda/netlink"
 )
 
@@ -83,7 +84,19 @@ func add(ctx context.Context, a *skel.CmdArgs) (_ *current.Result, err error) {
 		return nil, err
 	}
 	c.join(result, addresses, d)
-	return result, nil
+	return result, fits(result, a.StdinData)
+}
+
+// fits returns an error if the specification of a configuration has no form for a result: those before 0.3.0 have none without an address.
+func fits(r *current.Result, config []byte) error {
+	v, err := new(cniversion.ConfigDecoder).Decode(config)
+	if err == nil {
+		_, err = r.GetAsVersion(v)
+	}
+	if err != nil {
+		return types.NewError(types.ErrIncompatibleCNIVersion, fmt.Sprintf("cniVersion: %q: %v", v, err), "")
+	}
+	return nil
 }
 
 // join adds what was made to a result.

@@ -18,6 +18,8 @@ func setSysctl(family, ifname, key, value string) error {
 	return os.WriteFile(filepath.Join("/proc/sys/net", family, "conf", ifname, key), []byte(value), 0)
 }
 
+const leastMTU6 = 1280 // RFC 8200, section 5: with less, Linux has no IPv6 on a device
+
 // setAddresses gives the interface its addresses, while it is down. It announces them when it comes up: the segment may know them
 // with the MAC of an earlier container. They are of no other host, as the IPAM plugin says, so that nobody is asked.
 func (d *device) setAddresses(ips []*current.IPConfig) error {
@@ -25,6 +27,9 @@ func (d *device) setAddresses(ips []*current.IPConfig) error {
 	for i, ip := range ips {
 		a := &netlink.Addr{IPNet: &ip.Address}
 		if ip.Address.IP.To4() == nil {
+			if d.mtu < leastMTU6 {
+				return fmt.Errorf("ips[%d].address: %v: IPv6 requires an mtu of at least %d, and %s has %d", i, &ip.Address, leastMTU6, d.ifname, d.mtu)
+			}
 			for _, dev := range []string{"lo", d.ifname} {
 				if err := setSysctl("ipv6", dev, "disable_ipv6", "0"); err != nil {
 					return fmt.Errorf("%v: %w", &ip.Address, err)

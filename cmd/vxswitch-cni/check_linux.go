@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,11 +123,18 @@ func (d *device) checkRoutes(l netlink.Link, routes []*types.Route, ips []*curre
 	return nil
 }
 
+// validAttachments is the key of those that the runtime has. Without it all are taken for left.
+const validAttachments = "cni.dev/valid-attachments"
+
 // gc deletes what is left of attachments that the runtime does not have any more.
 func gc(ctx context.Context, a *skel.CmdArgs) error {
 	c, err := readConfig(a.StdinData)
 	if err != nil {
 		return err
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(a.StdinData, &all); all[validAttachments] == nil {
+		return invalid("%s: required for GC; must be a list", validAttachments)
 	}
 	valid := map[string]bool{}
 	for _, x := range c.ValidAttachments {

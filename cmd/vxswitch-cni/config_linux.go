@@ -95,6 +95,8 @@ func checkedConfig(text []byte) (*config, error) {
 		}
 	}
 	switch {
+	case len(c.alias()) > maxAlias:
+		return nil, invalid("name: %d bytes: must be at most %d", len(c.Name), maxAlias-len(c.alias())+len(c.Name))
 	case c.VNI == nil:
 		return nil, invalid("vni: required; must be a segment of vxswitchd, 0 to %d", frame.MaxVNI)
 	case *c.VNI < 0 || *c.VNI > int64(frame.MaxVNI):

@@ -132,19 +132,18 @@ func (d *device) prepareHost() (err error) {
 	return nil
 }
 
-// delete deletes the interface, if there is one. A container that has ended has none.
+// delete deletes the interface, if there is one, of either kind: the configuration may have had another when it was made. A container
+// that has ended has none.
 func (d *device) delete() error {
-	if d.tap {
-		if d.netns == "" {
-			return nil
-		}
-		err := sys.InNamespace(d.netns, func() error { return deleteLink(d.port) })
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sys.ErrNamespace) { // /proc/PID/ns/net may be another's by now
-			return nil
-		}
+	err := deleteLink(d.port)
+	if d.netns == "" {
 		return err
 	}
-	return deleteLink(d.port)
+	err2 := sys.InNamespace(d.netns, func() error { return deleteLink(d.port) })
+	if errors.Is(err2, fs.ErrNotExist) || errors.Is(err2, sys.ErrNamespace) { // /proc/PID/ns/net may be another's by now
+		err2 = nil
+	}
+	return errors.Join(err, err2)
 }
 
 // deleteLink deletes a device by one of its names. A veth pair goes with either end.
