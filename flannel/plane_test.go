@@ -313,8 +313,8 @@ func TestStale(t *testing.T) {
 		if !s.Stale.IsZero() || s.LastError != "" || s.Snapshots != 2 {
 			t.Errorf("%+v", s)
 		}
-		if n := a.log.count("level=WARN"); n != 1 {
-			t.Errorf("%d warnings of one outage:\n%s", n, &a.log.b)
+		if n := a.log.count("level=WARN"); n != 2 || a.log.count(`level=WARN msg="flannel: the store is back"`) != 1 {
+			t.Errorf("%d warnings of one outage, want one of its begin and one of its end:\n%s", n, &a.log.b)
 		}
 		time.Sleep(30 * time.Hour)
 		a.want("a day later", sb, "10.3.200.0/24")
