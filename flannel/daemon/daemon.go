@@ -91,6 +91,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	release, err := alone(ctx, d.cfg.SubnetFile)
+	if err != nil {
+		return err
+	}
+	defer release()
 	store := d.o.Store
 	if store == nil {
 		kv, err := d.connect(ctx)
