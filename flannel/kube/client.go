@@ -61,8 +61,12 @@ func dial(c *Config) (*server, error) {
 	rc := c.REST
 	if rc == nil {
 		var err error
-		if rc, err = clientcmd.BuildConfigFromFlags(c.URL, c.Kubeconfig); err != nil {
-			return nil, fmt.Errorf("kube: no API server: %w", err)
+		if c.URL == "" && c.Kubeconfig == "" {
+			if rc, err = rest.InClusterConfig(); err != nil {
+				return nil, fmt.Errorf("kube: no API server: outside a pod the URL or a kubeconfig file is needed: %w", err)
+			}
+		} else if rc, err = clientcmd.BuildConfigFromFlags(c.URL, c.Kubeconfig); err != nil {
+			return nil, fmt.Errorf("kube: no API server: kubeconfig file %q: %w", c.Kubeconfig, err)
 		}
 	}
 	rc = rest.CopyConfig(rc)
