@@ -3,6 +3,7 @@ package l3
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -61,7 +62,7 @@ func (c *RouterAdvertisements) check(w *setting.Check, in *InterfaceConfig) {
 	case in.Port != 0:
 		w.Wrong(at, nil, "an IP port has no hosts that could hear them")
 	case len(in.networks6()) == 0:
-		w.Wrong(at, nil, "requires an IPv6 network in Addresses")
+		w.Wrong(at, nil, "requires an IPv6 network among the addresses, such as 2001:db8::1/64")
 	}
 	if c.Interval != 0 && (c.Interval < minAdvertise || c.Interval > maxAdvertise) {
 		w.Want(at+".Interval", c.Interval, "%v to %v, or 0 for %v", minAdvertise, maxAdvertise, defaultAdvertise)
@@ -74,9 +75,9 @@ func (c *RouterAdvertisements) check(w *setting.Check, in *InterfaceConfig) {
 	if n := c.size(in); n > MinHostMTU {
 		w.Wrong(at, nil, "takes %d bytes with %d networks and %d DNS servers; at most %d fit every link", n, len(in.networks6()), len(c.DNS), MinHostMTU)
 	}
-	for _, a := range c.DNS {
+	for i, a := range c.DNS {
 		if !a.Is6() || a.Zone() != "" || !hostaddr.Is6(a.As16()) {
-			w.Want(at+".DNS", a, "IPv6 addresses of hosts")
+			w.Want(fmt.Sprintf("%s.DNS[%d]", at, i), a, "the IPv6 address of one host, without a zone")
 		}
 	}
 }

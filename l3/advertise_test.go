@@ -185,7 +185,7 @@ func TestAdvertisementsRefused(t *testing.T) {
 		"RouterAdvertisements.Interval: 3s: must be 4s to 30m0s":             func(c *InterfaceConfig) { c.RouterAdvertisements.Interval = 3 * time.Second },
 		"RouterAdvertisements.Lifetime: 1m0s: must be 10m0s to 2h30m0s":      func(c *InterfaceConfig) { c.RouterAdvertisements.Lifetime = time.Minute },
 		"RouterAdvertisements.MTU: 1279: must be 1280 to 65535":              func(c *InterfaceConfig) { c.RouterAdvertisements.MTU = 1279 },
-		"RouterAdvertisements.DNS: 10.0.0.1: must be IPv6 addresses of host": func(c *InterfaceConfig) { c.RouterAdvertisements.DNS = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
+		"RouterAdvertisements.DNS[0]: 10.0.0.1: must be the IPv6 address of": func(c *InterfaceConfig) { c.RouterAdvertisements.DNS = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
 		"RouterAdvertisements: an IP port has no hosts": func(c *InterfaceConfig) {
 			*c = InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: c.Send, RouterAdvertisements: c.RouterAdvertisements}
 		},

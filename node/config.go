@@ -182,7 +182,7 @@ type SegmentGateway struct {
 	BFD *BFD   `json:"bfd,omitzero"` // probes the next hops of routes on the interface; default none
 
 	// Policy is the name of the policy for packets that are routed: Ingress for those from the segment, Egress for those to it. It
-	// does not see what stays in the segment, packets for the gateway itself, nor MACs.
+	// does not see what stays in the segment, and packets for the gateway itself; its rules have no MACs.
 	Policy string `json:"policy,omitempty"`
 	Gateway
 }
@@ -212,7 +212,7 @@ type Hop struct {
 	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
 	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: VNI at the router, 1 to 16777215; 0 = the VNI of the tunnel here
 	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, if the segment has several
-	Weight  uint8      `json:"weight,omitzero"`  // its share of the route's flows, relative to those of the others; 0 = 1
+	Weight  uint8      `json:"weight,omitzero"`  // its share of the route's flows, relative to those of the others, 1 to 255; 0 = 1
 }
 
 // A Pool is a range of addresses whose blocks are assigned to nodes.
