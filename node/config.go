@@ -182,7 +182,7 @@ type SegmentGateway struct {
 	BFD *BFD   `json:"bfd,omitzero"` // probes the next hops of routes on the interface; default none
 
 	// Policy is the name of the policy for packets that are routed: Ingress for those from the segment, Egress for those to it. It
-	// does not see what stays in the segment, and packets for the gateway itself; its rules have no MACs.
+	// does not see what stays in the segment, or packets for the gateway itself; its rules have no MACs.
 	Policy string `json:"policy,omitempty"`
 	Gateway
 }
