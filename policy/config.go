@@ -30,7 +30,7 @@ type Config struct {
 	Stateless bool `json:"stateless,omitempty"` // tracks no flows: replies need rules
 
 	// Routed leaves the VNI out of the keys of flows: for segments that a gateway joins, where a
-	// flow enters with one VNI and leaves with another.
+	// flow enters with one VNI and leaves with another. All segments and gateways that have the policy are of one VRF then.
 	Routed bool `json:"routed,omitempty"`
 
 	// PickUp tracks TCP connections from any packet on, not only from their SYN: for policies
