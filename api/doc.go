@@ -16,6 +16,7 @@
 //	GET  /v1/flannel/leases                    [FlannelLease ...]
 //	GET  /v1/evpn                              EVPN
 //	GET  /v1/evpn/peers, /v1/evpn/vni          [EVPNPeer ...], [EVPNSegment ...]
+//	GET  /v1/evpn/es                           [EVPNEthernetSegment ...]
 //	GET  /v1/evpn/routes?type=&vni=&peer=      [EVPNRoute ...]
 //	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
 //	GET  /v1/ovsdb, /v1/ovsdb/left-out         OVSDB, [OVSDBRow ...]

@@ -60,6 +60,7 @@ type EVPNRoute struct {
 	MAC       string    `json:"mac,omitempty"`       // of type 2
 	IP        string    `json:"ip,omitempty"`        // of types 2, 3 and 4
 	Prefix    string    `json:"prefix,omitempty"`    // of type 5
+	ESI       string    `json:"esi,omitempty"`       // Ethernet segment: of types 1 and 4, and of a type 2 whose host is on one
 	Gateway   string    `json:"gateway,omitempty"`   // of type 5, if the prefix is behind another router than the VTEP
 	VTEP      string    `json:"vtep"`                // next hop
 	RouterMAC string    `json:"routerMAC,omitempty"` // of the VTEP, with an L3VNI
@@ -68,6 +69,25 @@ type EVPNRoute struct {
 	Targets   []string  `json:"targets,omitempty"`   // route targets
 	Stale     bool      `json:"stale,omitempty"`     // of a session that was lost, and not advertised again yet
 	LeftOut   string    `json:"leftOut,omitempty"`   // why it is used nowhere
+}
+
+// An EVPNEthernetSegment is one that several VTEPs have a link to.
+type EVPNEthernetSegment struct {
+	ESI        string                 `json:"esi"`
+	Mode       string                 `json:"mode"`                 // all-active or single-active
+	VTEPs      []string               `json:"vteps,omitempty"`      // of peers
+	Hosts      int                    `json:"hosts"`                // MACs of peers on it
+	Port       string                 `json:"port,omitempty"`       // the node's; none if the node is not on it
+	State      string                 `json:"state,omitempty"`      // of the port: up, waiting (others are to be heard first) or down
+	Election   string                 `json:"election,omitempty"`   // of the VTEP that forwards, as all agree: modulo, hrw or preference
+	Candidates []string               `json:"candidates,omitempty"` // of the election, the node among them
+	Segments   []EVPNDesignatedMember `json:"segments,omitempty"`   // that the port is a member of
+}
+
+// An EVPNDesignatedMember says whether the node is the one that forwards to a member.
+type EVPNDesignatedMember struct {
+	VNI     frame.VNI `json:"vni"`
+	Forward bool      `json:"forward"`
 }
 
 // An EVPNDuplicate is a MAC that has moved too often.

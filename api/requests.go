@@ -41,6 +41,7 @@ var Requests = []Request{
 	{"GET", "/v1/evpn", nil, nil, EVPN{}, false},
 	{"GET", "/v1/evpn/peers", nil, nil, []EVPNPeer{}, false},
 	{"GET", "/v1/evpn/vni", nil, nil, []EVPNSegment{}, false},
+	{"GET", "/v1/evpn/es", nil, nil, []EVPNEthernetSegment{}, false},
 	{"GET", "/v1/evpn/routes", []string{"type", "vni", "peer"}, nil, []EVPNRoute{}, false},
 	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
 	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
@@ -166,6 +167,11 @@ func (c *Client) EVPN(ctx context.Context) (EVPN, error) { return ask[EVPN](ctx,
 // EVPNPeers returns the peers of BGP.
 func (c *Client) EVPNPeers(ctx context.Context) ([]EVPNPeer, error) {
 	return ask[[]EVPNPeer](ctx, c, "/v1/evpn/peers", nil)
+}
+
+// EVPNEthernetSegments returns the Ethernet segments, of the node and of peers.
+func (c *Client) EVPNEthernetSegments(ctx context.Context) ([]EVPNEthernetSegment, error) {
+	return ask[[]EVPNEthernetSegment](ctx, c, "/v1/evpn/es", nil)
 }
 
 // EVPNSegments returns the segments that take part.

@@ -16,7 +16,7 @@ import (
 )
 
 // evpnTables has those of lists of evpn.
-var evpnTables = map[string]table{"peers": evpnPeers, "vni": evpnSegments, "routes": evpnRoutes, "duplicates": evpnDuplicates}
+var evpnTables = map[string]table{"peers": evpnPeers, "vni": evpnSegments, "es": evpnEthernets, "routes": evpnRoutes, "duplicates": evpnDuplicates}
 
 // evpn shows a list of EVPN, or lets a MAC move again.
 func (s *session) evpn(ctx context.Context, w *words) error {
@@ -91,9 +91,21 @@ func evpnSegments(text []byte) ([][]string, error) {
 	})
 }
 
+func evpnEthernets(text []byte) ([][]string, error) {
+	return rowsOf(text, "ESI MODE VTEPS HOSTS PORT STATE ELECTION CANDIDATES FORWARDS", func(e api.EVPNEthernetSegment) [][]string {
+		var forwards []string
+		for _, s := range e.Segments {
+			if s.Forward {
+				forwards = append(forwards, s.VNI.String())
+			}
+		}
+		return [][]string{row(e.ESI, e.Mode, strings.Join(e.VTEPs, ","), e.Hosts, e.Port, e.State, e.Election, strings.Join(e.Candidates, ","), strings.Join(forwards, ","))}
+	})
+}
+
 func evpnRoutes(text []byte) ([][]string, error) {
 	return rowsOf(text, "TYPE VNI ROUTE VTEP PEER TARGETS NOTES", func(r api.EVPNRoute) [][]string {
-		what := strings.TrimSpace(r.MAC + " " + cmp.Or(r.Prefix, r.IP))
+		what := strings.Join(strings.Fields(r.MAC+" "+cmp.Or(r.Prefix, r.IP)+" "+r.ESI), " ")
 		var notes []string
 		note := func(is bool, format string, args ...any) {
 			if is {

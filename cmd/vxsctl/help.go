@@ -20,6 +20,7 @@ Show:
   flannel leases                    leases of other nodes, and why some are not followed
   evpn [show]                       EVPN: the node's AS, sessions and routes, and why some are left out
   evpn peers|vni|duplicates         sessions of BGP; segments that take part; MACs that have moved too often
+  evpn es                           Ethernet segments of several VTEPs, and where this node forwards
   evpn routes [type N] [vni N] [peer ADDR]
                                     routes of peers, of one peer or type, and those of the node
   ovsdb [show]                      OVSDB: the connection with the database, what it has the node do, and why some is left out

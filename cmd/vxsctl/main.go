@@ -151,7 +151,7 @@ var commands = []command{
 	{name: "bfd", table: bfdTable},
 	{name: "flows", table: flowsTable},
 	{name: "flannel", table: flannelTable, ops: []string{"leases"}, do: (*session).flannel},
-	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "routes", "duplicates", api.Clear}, do: (*session).evpn},
+	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "es", "routes", "duplicates", api.Clear}, do: (*session).evpn},
 	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, do: (*session).ovsdb},
 	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, do: (*session).discovery},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},

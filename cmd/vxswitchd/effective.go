@@ -73,9 +73,14 @@ func effective(cfg *file.Config) []byte {
 		}
 	}
 	if e, ok := tree["evpn"].(map[string]any); ok {
-		dropEmpty(e, "listen", "peers", "segments", "vrfs")
-		defaults(e, "distance", evpn.DefaultDistance, "maxHosts", evpn.DefaultMaxHosts, "maxRoutes", evpn.DefaultMaxRoutes, "maxPaths", evpn.DefaultMaxPaths, "maxVTEPs", evpn.DefaultMaxVTEPs, "mobility", map[string]any{})
+		dropEmpty(e, "listen", "peers", "segments", "vrfs", "ethernetSegments")
+		defaults(e, "distance", evpn.DefaultDistance, "maxHosts", evpn.DefaultMaxHosts, "maxRoutes", evpn.DefaultMaxRoutes, "maxPaths", evpn.DefaultMaxPaths, "maxVTEPs", evpn.DefaultMaxVTEPs, "maxEthernetSegments", evpn.DefaultMaxEthernetSegments, "mobility", map[string]any{})
 		defaults(e["mobility"].(map[string]any), "moves", evpn.DefaultMoves, "window", evpn.DefaultWindow.String(), "hold", evpn.DefaultMobileHold.String())
+		for _, x := range objects(e, "ethernetSegments") {
+			if defaults(x, "mode", evpn.AllActive.String(), "election", evpn.Modulo.String(), "wait", evpn.DefaultWait.String()); x["election"] == evpn.ByPreference.String() {
+				defaults(x, "preference", evpn.DefaultPreference)
+			}
+		}
 		for _, p := range objects(e, "peers") {
 			defaults(p, "port", evpn.DefaultPort, "holdTime", evpn.DefaultHold.String(), "retry", evpn.DefaultRetry.String(),
 				"maxRoutes", evpn.DefaultPeerRoutes, "maxStale", evpn.DefaultMaxStale.String())

@@ -150,6 +150,27 @@ func (s *server) getEVPNSegments(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+func (s *server) getEVPNEthernets(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.evpnStatus()
+	if err != nil {
+		return err
+	}
+	return list(w, func(yield func(api.EVPNEthernetSegment) bool) {
+		for _, e := range st.Ethernets {
+			x := api.EVPNEthernetSegment{ESI: e.ESI, Mode: e.Mode.String(), VTEPs: texts(e.VTEPs), Hosts: e.Hosts, Port: e.Port, State: e.State, Candidates: texts(e.Candidates)}
+			if e.Port != "" {
+				x.Election = e.Election.String()
+			}
+			for _, m := range e.Segments {
+				x.Segments = append(x.Segments, api.EVPNDesignatedMember(m))
+			}
+			if !yield(x) {
+				return
+			}
+		}
+	})
+}
+
 func (s *server) getEVPNDuplicates(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.evpnStatus()
 	if err != nil {
@@ -217,7 +238,7 @@ func wantedRoutes(q api.Query) (func(*evpn.Route) bool, error) {
 func shownRoutes(all []evpn.Route) iter.Seq[api.EVPNRoute] {
 	return func(yield func(api.EVPNRoute) bool) {
 		for _, r := range all {
-			x := api.EVPNRoute{Peer: text(r.Peer), Type: r.Type, RD: r.RD, VNI: r.VNI, L3VNI: r.L3VNI, IP: text(r.IP), Gateway: text(r.Gateway), VTEP: text(r.VTEP),
+			x := api.EVPNRoute{Peer: text(r.Peer), Type: r.Type, RD: r.RD, VNI: r.VNI, L3VNI: r.L3VNI, IP: text(r.IP), Gateway: text(r.Gateway), VTEP: text(r.VTEP), ESI: r.ESI,
 				Sequence: r.Sequence, Sticky: r.Sticky, Targets: r.Targets, Stale: r.Stale, LeftOut: r.LeftOut}
 			if !r.MAC.IsZero() {
 				x.MAC = r.MAC.String()
@@ -233,6 +254,14 @@ func shownRoutes(all []evpn.Route) iter.Seq[api.EVPNRoute] {
 			}
 		}
 	}
+}
+
+// texts returns addresses.
+func texts(list []netip.Addr) (all []string) {
+	for _, a := range list {
+		all = append(all, a.String())
+	}
+	return all
 }
 
 // text returns an address, "" for none.
@@ -286,13 +315,15 @@ var (
 	descEVPNRemote     = describeEVPN("remote_hosts", "MACs of a segment that peers advertise.", "vni")
 	descEVPNLeft       = describeEVPN("left_out_routes", "Routes of peers that are used nowhere.", "reason")
 	descEVPNMalformed  = describeEVPN("malformed_total", "Routes and UPDATEs that were not taken.", "reason")
+	descEVPNForward    = describeEVPN("es_forwards", "1 if the node is the one that forwards to a member on an Ethernet segment; else 0.", "esi", "vni")
+	descEVPNOthers     = describeEVPN("es_vteps", "VTEPs of peers on an Ethernet segment of the node.", "esi")
 	descEVPNDuplicates = describeEVPN("duplicate_macs", "MACs that have moved too often, and stay where they were last.")
 )
 
 // Describe implements prometheus.Collector.
 func (evpnMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descEVPNUp, descEVPNSession, descEVPNPeerRoutes, descEVPNIn, descEVPNOut, descEVPNAdvertised, descEVPNHosts, descEVPNRemote,
-		descEVPNLeft, descEVPNMalformed, descEVPNDuplicates} {
+		descEVPNLeft, descEVPNMalformed, descEVPNForward, descEVPNOthers, descEVPNDuplicates} {
 		ch <- d
 	}
 }
@@ -319,6 +350,15 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range st.Segments {
 		send(descEVPNHosts, prometheus.GaugeValue, float64(s.Hosts), s.VNI.String())
 		send(descEVPNRemote, prometheus.GaugeValue, float64(s.Remote), s.VNI.String())
+	}
+	for _, es := range st.Ethernets {
+		if es.Port == "" {
+			continue
+		}
+		send(descEVPNOthers, prometheus.GaugeValue, float64(len(es.VTEPs)), es.ESI)
+		for _, m := range es.Segments {
+			send(descEVPNForward, prometheus.GaugeValue, is[m.Forward], es.ESI, m.VNI.String())
+		}
 	}
 	for reason, n := range e.LeftOut {
 		send(descEVPNLeft, prometheus.GaugeValue, float64(n), reason)

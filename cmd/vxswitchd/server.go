@@ -137,6 +137,7 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/evpn":            s.getEVPN,
 		"GET /v1/evpn/peers":      s.getEVPNPeers,
 		"GET /v1/evpn/vni":        s.getEVPNSegments,
+		"GET /v1/evpn/es":         s.getEVPNEthernets,
 		"GET /v1/evpn/routes":     s.getEVPNRoutes,
 		"GET /v1/evpn/duplicates": s.getEVPNDuplicates,
 		"POST /v1/evpn":           s.postEVPN,

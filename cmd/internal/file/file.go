@@ -85,12 +85,18 @@ func (c *Config) sections(r *conf.Report) {
 	}
 }
 
-// named adds errors for settings of segments and VRFs that are not there.
+// named adds errors for settings of segments, ports and VRFs that are not there.
 func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.Segments {
 		at := fmt.Sprintf("evpn.segments[%d].vni", i)
 		if !r.Failed(at) && !slices.ContainsFunc(c.Segments, func(s node.Segment) bool { return s.VNI == x.VNI }) {
 			r.Fail(at, x.VNI, "no such segment")
+		}
+	}
+	for i, x := range e.EthernetSegments {
+		at := fmt.Sprintf("evpn.ethernetSegments[%d].port", i)
+		if !r.Failed(at) && !slices.ContainsFunc(c.Ports, func(p node.Port) bool { return p.Name == x.Port }) {
+			r.Fail(at, x.Port, "no such port")
 		}
 	}
 	for i, x := range e.VRFs {
