@@ -31,6 +31,13 @@
 // counts, and what the switch has learned makes room. A MAC that moves five times in 180 s stays where it was last, with a warning
 // in the log, until [Speaker.ClearDuplicate] or [Mobility].Release.
 //
+// # Hosts with several links
+//
+// A port of [Config].EthernetSegments is a link of hosts that have others, to other VTEPs (RFC 7432, section 8; RFC 8365, section 8). These
+// find each other by routes of type 4, and elect one that forwards what is flooded (or, single-active, everything). MACs on an Ethernet
+// segment, types 1 and 2, go to all VTEPs that have it, each flow to one; a VTEP that leaves it is one change for all its MACs. A host that
+// speaks by several links has not moved.
+//
 // # What peers may say
 //
 // Peers are not trusted. A route that cannot be used is left out and counted by a reason. No route takes the MAC or an address of
@@ -46,6 +53,5 @@
 // another AS must leave next hops as they are (FRR: neighbor attribute-unchanged next-hop). FRR 8 has no IPv6 VTEPs, and ends a session that
 // says one. gobgpd 3 passes on no route with an EVPN community that it does not know, such as that of an IPv6 router's address.
 //
-// Not supported yet: Ethernet segments with several VTEPs (types 1 and 4 are left out; a type 2 with a segment is used as if it had
-// none).
+// FRR 8.4 as a VTEP elects by preference only.
 package evpn
