@@ -136,7 +136,9 @@ func (s *Speaker) hear(now time.Duration, from netip.Addr, network uint32, m any
 		}
 	case hello.Hello:
 		var answer []hello.Send
-		answer, ok = s.hello.Receive(now, from, m)
+		if answer, ok = s.hello.Receive(now, from, m); !ok {
+			s.member.Ask(now)
+		}
 		for _, x := range answer {
 			s.send(x.To, x.Hello)
 		}

@@ -13,7 +13,7 @@
 //
 // # Who is there
 //
-// One or two VTEPs are servers. Each VTEP registers with them each 15 s, and asks each 5 s what has changed; one that has not registered
+// One or two VTEPs are servers. Each VTEP registers with them each 15 s, and asks each 5 s what has changed, or within a second if somebody speaks that it does not know; one that has not registered
 // for 75 s is gone. All VTEPs of a network ID say hello to each other, and are neighbours once each has heard the other. While no server
 // answers, the last list holds. [Config].Neighbours names VTEPs to talk to without a server.
 //

@@ -330,7 +330,7 @@ func oneModel(t *testing.T, seed uint64) {
 	for i := range 6 {
 		hosts = append(hosts, &host{mac: frame.MAC{2, 0, 0, 0, 1, byte(i + 1)}})
 	}
-	for range 4 {
+	for range 2 {
 		cut := map[[2]netip.Addr]bool{}
 		for range r.IntN(4) {
 			cut[link(addr(r.IntN(len(f.leaves))), addr(r.IntN(len(f.leaves))))] = true

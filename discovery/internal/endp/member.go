@@ -92,6 +92,9 @@ func (m *Member) Receive(now time.Duration, from netip.Addr, a Clients) (next []
 	if !a.More && !a.Young && s.fresh != nil {
 		s.list, s.fresh, m.changed = s.fresh, nil, true
 	}
+	if a.Young {
+		s.probe = min(s.probe, now+YoungEvery)
+	}
 	if a.More {
 		next = append(next, Send{s.addr, Probe{s.life, s.version}})
 	}
@@ -127,6 +130,13 @@ func (m *Member) Poll(now time.Duration) (out []Send) {
 		}
 	}
 	return out
+}
+
+// Ask has the servers asked again within a second: somebody speaks that they have not listed yet.
+func (m *Member) Ask(now time.Duration) {
+	for _, s := range m.servers {
+		s.probe = min(s.probe, now)
+	}
 }
 
 func (m *Member) due(now time.Duration, s *server) []Send {
