@@ -40,7 +40,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
 SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak evpn-bench flannel-bench release
+.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak discovery-bench evpn-bench flannel-bench release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -191,6 +191,9 @@ soak:
 
 # Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
 # that does nothing else; flanneld is built before, if it is not in the cache.
+discovery-bench:
+	$(GO) test -C discovery . -count=1 -v -run '^TestConverge$$' -timeout 20m -discovery.results $(CURDIR)/bench/results
+
 evpn-bench:
 	$(GO) test -C evpn ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 flannel-bench:
