@@ -53,7 +53,7 @@ func TestErrors(t *testing.T) {
 		`{"segments": [{"vni": 1}], "flannel": {"pods": 1, "direct": 2}}`: `1:61: flannel.direct: 2: no such segment; it has a gateway in the VRF of the pods, with the public address`,
 		`{"flannel": []}`:   `1:13: flannel: a list: must be an object`,
 		`{"flannel": null}`: `1:13: flannel: null: leave the key out instead`,
-		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a:1", "b"]}}`:                                                               `1:48: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379`,
+		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a:1", "b"]}}`:                                                               `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379, with a port`,
 		`{"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "vrfs": [{"name": "v"}], "flannel": {"pods": 1}}`: `1:126: flannel.pods: 1: segments[0] has a gateway: leave it out, the section makes that of the pods`,
 		`{"evpn": {}}`: "1:10: evpn.as: 0: must be 1 to 4294967295\n1:10: evpn.routerID: an IPv4 address is required",
 		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
