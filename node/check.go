@@ -290,6 +290,9 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	} else if other := k.claim("port "+tagged, here); other != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
 	}
+	if name := vswitch.AttachmentName(m.Port, m.tag()); g.member(name) != nil && g.memberNamed(m.Port) == nil {
+		k.Fail(key+".port", nil, "%s has several members, and this one the name of another port, %s", m.Port, name)
+	}
 	if m.Guard != nil {
 		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
 	}

@@ -106,12 +106,13 @@ func TestMembersChange(t *testing.T) {
 }
 
 func TestMemberErrors(t *testing.T) {
-	const ports = `{"ports": [{"name": "t"}, {"name": "p", "type": "tun"}], "segments": [{"vni": 1, `
+	const ports = `{"ports": [{"name": "t"}, {"name": "t.5"}, {"name": "p", "type": "tun"}], "segments": [{"vni": 1, `
 	for text, want := range map[string]string{
 		`"members": [{"port": "t", "vlan": 5}, {"port": "t"}, {"port": "t", "vlan": 5}]}]}`:                             `segments[0].members[2].port: t vlan 5 is already in VNI 1`,
 		`"members": [{"port": "t"}, {"port": "t", "match": {"etherTypes": [2048]}}]}]}`:                                 `segments[0].members[1].port: t vlan 0 is already in VNI 1`,
 		`"members": [{"port": "t", "vlan": 5}, {"port": "t"}], "fdb": [{"mac": "02:00:00:00:00:01", "port": "t"}]}]}`:   `segments[0].fdb[0].port: "t": must be one of its members there, by the tag: t.5, t.0`,
 		`"members": [{"port": "t", "vlan": 5}, {"port": "t"}], "fdb": [{"mac": "02:00:00:00:00:01", "port": "t.6"}]}]}`: `segments[0].fdb[0].port: "t.6": must be a member of the segment`,
+		`"members": [{"port": "t", "vlan": 5}, {"port": "t"}, {"port": "t.5"}]}]}`:                                      `segments[0].members[0].port: t has several members, and this one the name of another port, t.5`,
 		`"members": [{"port": "t", "match": {}}]}]}`:                                                                    `segments[0].members[0].match.srcMACs: a list of source MACs or of EtherTypes is required`,
 		`"members": [{"port": "t", "match": {"etherTypes": [5]}}]}]}`:                                                   `segments[0].members[0].match.etherTypes[0]: 5: must be 1536 (0x600) to 65535`,
 		`"members": [{"port": "t", "match": {"srcMACs": ["02:00:00:00:00:01/8"]}}]}]}`:                                  `segments[0].members[0].match.srcMACs[0]: "02:00:00:00:00:01/8": must be a prefix with 0 behind it`,
