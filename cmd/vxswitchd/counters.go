@@ -126,6 +126,19 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range s.n.Down() {
 		ports = append(ports, down(p))
 	}
+	failed := s.n.TunnelsDown()
+	for _, c := range cfg.Tunnels {
+		err := failed[c.Name]
+		if err == nil {
+			continue
+		}
+		i := slices.IndexFunc(ports, func(p api.Port) bool { return p.Name == c.Name })
+		if i < 0 {
+			i = len(ports)
+			ports = append(ports, tunnelDown(cfg, c.Name, types[c.Name]))
+		}
+		ports[i].State, ports[i].Error = "down", oneLine(err)
+	}
 	for _, name := range configured(cfg) {
 		if !slices.ContainsFunc(ports, func(p api.Port) bool { return p.Name == name }) {
 			ports = append(ports, api.Port{
@@ -199,6 +212,25 @@ func down(p node.DownPort) api.Port {
 	}
 	if !p.Next.IsZero() {
 		x.Retry = &p.Next
+	}
+	return x
+}
+
+// tunnelDown is a tunnel of the configuration whose sockets have failed, with its segments.
+func tunnelDown(cfg *node.Config, name, kind string) api.Port {
+	x := api.Port{
+		Port: -1, Name: name, Type: kind, Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{},
+	}
+	for i := range cfg.Segments {
+		g := &cfg.Segments[i]
+		if g.Tunnel == name {
+			x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: uint32(g.VNI)})
+		}
+		for _, t := range g.Tunnels {
+			if t.Tunnel == name {
+				x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: uint32(cmp.Or(t.VNI, g.VNI))})
+			}
+		}
 	}
 	return x
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // wantAll ends the pinging: nothing may be missing. ping may be interrupted between a
@@ -244,6 +245,26 @@ func TestDeviceDeleted(t *testing.T) {
 		if n := strings.Count(p.a.proc.Output(), what); n != times {
 			t.Errorf("%d times %s:\n%s", n, what, p.a.proc.Output())
 		}
+	}
+}
+
+// A tunnel whose interface is gone is listed as down, with its error and its segments, until a change opens it again.
+func TestTunnelDeviceDeleted(t *testing.T) {
+	n := netns.New(t)
+	a := newSystem(t, n, "a")
+	veth := []string{"link", "add", "under", "type", "veth", "peer", "name", "wire"}
+	a.IP(veth...)
+	a.IP("link", "set", "under", "up")
+	a.write(strings.Replace(configOf("10.0.0.1", "10.0.0.2"), `"10.0.0.1"`, `"10.0.0.1", "underlay": "packet", "bind": "under", "prefix": "10.0.0.0/24"`, 1))
+	a.run()
+	a.IP("link", "del", "under")
+	down := regexp.MustCompile(`(?m)^vx +vxlan +- +100 +-.* +down +afpacket: interface "under": it was deleted`)
+	fake.Until(t, "the tunnel is listed as down", func() bool { return down.MatchString(a.ctl("port")) })
+	a.IP(veth...)
+	a.IP("link", "set", "under", "up")
+	a.ctl("reload")
+	if got := a.ctl("port"); !regexp.MustCompile(`(?m)^vx .* up +-$`).MatchString(got) {
+		t.Errorf("%s", got)
 	}
 }
 
