@@ -212,7 +212,7 @@ func (s *server) program(u control.Update) error {
 }
 
 // fieldWords turns the fields of rows into those of changes.
-var fieldWords = strings.NewReplacer("Prefix.Via: IP or MAC", "via or mac", "Prefix.Via.IP", "via", "Prefix.Via.MAC", "mac", "Prefix.Via.VTEP", "dst",
+var fieldWords = strings.NewReplacer("Prefix.Via: IP or MAC", "via, or mac (lladdr) of a router,", "Prefix.Via.IP", "via", "Prefix.Via.MAC", "mac", "Prefix.Via.VTEP", "dst",
 	"Prefix.Via.VNI", "vni", "Prefix.Via.", "", "Prefix.Prefix", "prefix", "Prefix.VRF", "vrf", "VTEP: vtep: peer ", "dst ", "vtep: peer ", "dst ", "VTEP: ", "dst: ", "VRF: ", "vrf: ", "MAC.MAC", "mac",
 	"required with MAC", "required with mac", `port "`, `dev "`)
 

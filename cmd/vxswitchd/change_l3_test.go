@@ -175,7 +175,7 @@ func TestChangeRoutes(t *testing.T) {
 		{x{Op: "add", Prefix: "10.9.0.0/16", Via: "10.0.10.2", VNI: &gone}, "vni 30: no such segment"},
 		{x{Op: "add", Prefix: "fd09::/64", Via: "10.0.10.2"}, "via: 10.0.10.2: must be of the address family of the prefix, fd09::/64"},
 		{x{Op: "add", Prefix: "224.0.0.0/4", Via: "10.0.10.2"}, "prefix: 224.0.0.0/4: is in 224.0.0.0/4, which is not routed"},
-		{x{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "via or mac is required"},
+		{x{Op: "add", Prefix: "10.9.0.0/16", VNI: &vni}, "via, or mac (lladdr) of a router, is required"},
 		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: "fd00::2", VNI: &vni}, "dst fd00::2: no tunnel of vni 20 has an address of this family"},
 		{x{Op: "add", Prefix: "10.9.0.0/16", MAC: router, Dst: "127.0.0.1", VNI: &vni}, "dst 127.0.0.1: is this node's own address"},
 		{x{Op: "add", Prefix: "10.1.0.0/16", Via: "10.0.10.2"}, "is from the file"},
