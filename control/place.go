@@ -143,11 +143,9 @@ func (t *tx) target(p *place) (to target, err error) {
 	to.table, to.arp = s.vsi.FDB(), s.arp
 	if r, ok := p.row.(MAC); ok && r.Group == "" && !r.VTEP.IsValid() {
 		if to.port = frame.Filter; !r.Filter {
-			if to.port, ok = s.ports[r.Port]; !ok {
-				return to, fmt.Errorf("port %q: %w", r.Port, ErrNoPort)
-			}
+			to.port, err = s.port(r.Port)
 		}
-		return to, nil
+		return to, err
 	}
 	f, err := s.vtep(via.Tunnel)
 	if err != nil {

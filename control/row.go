@@ -26,7 +26,7 @@ type MAC struct {
 	FarVNI frame.VNI      // with VTEP: the VNI of the network at the far end; 0 = the same as here
 	Group  string         // or the name of a [Group] with the same owner, VNI and Tunnel: the host is behind all its VTEPs
 	Tunnel string         // with VTEP or Group: the name of the local VTEP, if the segment has several; "" = the first, see [Config]
-	Port   string         // or the name of the attached port of the host
+	Port   string         // or the name of the attached port of the host, or of one of several attachments of a port (vswitch.Named)
 	Filter bool           // or nowhere: frames to and from it are dropped
 	Sticky bool           // learning does not move it (RFC 7432, section 15.2), as it never moves a Filter
 	Router bool           // with an IPv6 address: the R flag of its advertisements (RFC 9047); otherwise it has no effect

@@ -33,9 +33,9 @@ var _ tunnel = (*vtep.VTEP)(nil)
 // A segment is the state of a VSI during one update.
 type segment struct {
 	vsi     *vswitch.VSI
-	tunnels []localVTEP // in the order they were attached
-	first   string      // name of the VTEP for rows without one
-	ports   map[string]frame.Dest
+	tunnels []localVTEP           // in the order they were attached
+	first   string                // name of the VTEP for rows without one
+	ports   map[string]frame.Dest // found so far
 	arp     *arp.Table
 }
 
@@ -65,6 +65,22 @@ func (s *segment) vtep(name string) (v localVTEP, err error) {
 	return v, fmt.Errorf("VTEP: %w", ErrNoVTEP)
 }
 
+// port returns where the port, or one of several attachments of a port, with a name is.
+func (s *segment) port(name string) (frame.Dest, error) {
+	if d, ok := s.ports[name]; ok {
+		return d, nil
+	}
+	list := s.vsi.Named(name)
+	switch len(list) {
+	case 0:
+		return 0, fmt.Errorf("port %q: %w", name, ErrNoPort)
+	case 1:
+		s.ports[name] = list[0].Dest(0)
+		return s.ports[name], nil
+	}
+	return 0, fmt.Errorf("port %q: has %d attachments in the segment, only the name of one is allowed, such as %s", name, len(list), vswitch.AttachmentName(name, list[0].Tag()))
+}
+
 // segment returns the segment with a VNI.
 func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	if t.segments == nil {
@@ -79,19 +95,9 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	}
 	if s.ports == nil {
 		s.ports = map[string]frame.Dest{}
-		list := s.vsi.Attachments()
-		for _, a := range list {
-			name := a.PortName()
+		for _, a := range s.vsi.Attachments() {
 			if x, ok := a.Port().(tunnel); ok {
-				s.tunnels = append(s.tunnels, localVTEP{name, a, x})
-			} else if _, several := s.ports[name]; !several {
-				s.ports[name] = a.Dest(0)
-			}
-		}
-		for _, a := range list { // several of one port are told apart by their tags
-			name := vswitch.AttachmentName(a.PortName(), a.Tag())
-			if _, is := s.ports[name]; !is {
-				s.ports[name] = a.Dest(0)
+				s.tunnels = append(s.tunnels, localVTEP{a.PortName(), a, x})
 			}
 		}
 		if f := t.p.cfg.Neighbours; f != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -185,4 +186,33 @@ func TestWatchRoutesThatAre(t *testing.T) {
 	stop()
 	l.Forget("second")
 	want("nobody watches", c)
+}
+
+// Several attachments of a port go by their tags. A row for the port itself waits, and what was written before stays.
+func TestAttachmentsOfOnePort(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}})
+	plain := control.MAC{VNI: red, MAC: mac(1), Port: "pipe"}
+	l.add("first", plain)
+	first := l.segment(red).Named("pipe")[0]
+	two, err := l.segment(red).Attach(l.pipe, 2)
+	l.must(err)
+	dest := func(m frame.MAC) frame.Dest {
+		d, _ := l.segment(red).FDB().Lookup(m)
+		return d
+	}
+	l.add("first", control.MAC{VNI: red, MAC: mac(2), Port: "pipe.2"}, control.MAC{VNI: red, MAC: mac(3), Port: "pipe.0"})
+	if dest(mac(1)) != first.Dest(0) || dest(mac(2)) != two.Dest(0) || dest(mac(3)) != first.Dest(0) {
+		t.Errorf("at %v, %v and %v", dest(mac(1)), dest(mac(2)), dest(mac(3)))
+	}
+	other := plain
+	other.MAC = mac(4)
+	if err := l.Program("second", control.Update{Add: rows(other)}); err == nil || !strings.Contains(err.Error(), `port "pipe": has 2 attachments in the segment, only the name of one is allowed, such as pipe.0`) {
+		t.Error(err)
+	}
+	l.must(l.Program("second", control.Update{Loose: true, Add: rows(other)}))
+	l.must(two.Detach())
+	l.Handle(frame.Event{Kind: frame.EventDetached, VNI: red, Dest: two.Dest(0)})
+	if dest(mac(4)) != first.Dest(0) || dest(mac(2)) != 0 {
+		t.Errorf("when one is left: at %v and %v", dest(mac(4)), dest(mac(2)))
+	}
 }

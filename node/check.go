@@ -386,22 +386,25 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		k.Fail(key+".tunnel", nil, "requires remote or remotes")
 	case e.VNI != 0:
 		k.Fail(key+".vni", nil, "requires remote or remotes")
-	case e.Port != "" && g.memberNamed(e.Port) == nil && g.member(e.Port) != nil:
-		k.Want(key+".port", e.Port, "one of its members there, by the tag: %s", names(g, e.Port))
-	case e.Port != "" && g.memberNamed(e.Port) == nil:
-		k.Want(key+".port", e.Port, "a member of the segment")
+	case e.Port != "":
+		k.memberName(key+".port", g, e.Port)
 	}
 }
 
-// names lists the members on a port by their names.
-func names(g *Segment, port string) string {
-	var list []string
-	for _, m := range g.Members {
-		if m.Port == port {
-			list = append(list, vswitch.AttachmentName(port, m.tag()))
+// memberName checks that a name stands for one member.
+func (k *checker) memberName(key string, g *Segment, name string) {
+	list := g.membersNamed(name)
+	switch len(list) {
+	case 0:
+		k.Want(key, name, "a member of the segment")
+	case 1:
+	default:
+		names := make([]string, len(list))
+		for i, m := range list {
+			names[i] = vswitch.AttachmentName(m.Port, m.tag())
 		}
+		k.Want(key, name, "one of its members there, by the tag: %s", strings.Join(names, ", "))
 	}
-	return strings.Join(list, ", ")
 }
 
 // remotes checks the peers of an entry.

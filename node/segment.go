@@ -147,16 +147,9 @@ func (c *Segment) member(port string) *Member {
 	return find(c.Members, func(m *Member) bool { return m.Port == port })
 }
 
-// memberNamed returns the member that a name stands for: that of its port, if the port has one, or of its port and tag, such as eth0.20,
-// eth0.s20 with a service tag, or eth0.0 without. It is nil if there is none, or more than one.
-func (c *Segment) memberNamed(name string) *Member {
-	if m := c.member(name); m != nil {
-		if find(c.Members, func(x *Member) bool { return x.Port == name && x != m }) != nil {
-			return nil
-		}
-		return m
-	}
-	return find(c.Members, func(m *Member) bool { return vswitch.AttachmentName(m.Port, m.tag()) == name })
+// membersNamed returns the members that a name stands for; see [vswitch.Named].
+func (c *Segment) membersNamed(name string) []Member {
+	return vswitch.Named(c.Members, name, func(m Member) (string, uint32) { return m.Port, m.tag() })
 }
 
 // A place is where members are: a port, and a tag there.

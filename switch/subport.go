@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -65,6 +66,30 @@ func AttachmentName(port string, tag uint32) string {
 		return fmt.Sprintf("%s.s%d", port, tag&^frame.ServiceTag)
 	}
 	return fmt.Sprintf("%s.%d", port, tag)
+}
+
+// Named returns those of the attachments of a VSI that a name stands for: all of the port with that name, else the one with that
+// AttachmentName.
+func Named[T any](list []T, name string, place func(T) (port string, tag uint32)) []T {
+	var ofPort, one []T
+	for _, x := range list {
+		switch port, tag := place(x); {
+		case port == name:
+			ofPort = append(ofPort, x)
+		case strings.HasPrefix(name, port) && AttachmentName(port, tag) == name:
+			one = append(one, x)
+		}
+	}
+	if ofPort != nil {
+		return ofPort
+	}
+	return one
+}
+
+// Named returns the attachments of ports, not those of tunnels, that a name stands for; see the function [Named].
+func (v *VSI) Named(name string) []*Attachment {
+	ports := slices.DeleteFunc(v.Attachments(), func(a *Attachment) bool { return a.port.tunnel != nil })
+	return Named(ports, name, func(a *Attachment) (string, uint32) { return a.PortName(), a.tag })
 }
 
 // dropSub frees the number of a sub-port that no worker knows any more. s.mu is held.

@@ -256,3 +256,27 @@ func TestMatchPassesTags(t *testing.T) {
 		})
 	}
 }
+
+// A name stands for all attachments of a port, or for the one that has the tag, but for none of a tunnel by its tag.
+func TestNamed(t *testing.T) {
+	inLab(t, func(l *lab) {
+		trunk, _ := l.port("trunk", 10)
+		for _, tag := range []uint32{20, 0, frame.ServiceTag | 20} {
+			check.Must(l.v.Attach(trunk, tag))(t)
+		}
+		l.port("trunk.20", 30)
+		l.port("trunk1", 20)
+		check.Must(l.v.Attach(&stubTunnel{stub: newStub("tunnel")}, 5))(t)
+		for name, want := range map[string]string{
+			"trunk": "0x0 0x10014 0x14 0xa", "trunk.10": "0xa", "trunk.0": "0x0", "trunk.s20": "0x10014",
+			"trunk.20": "0x1e", "trunk.20.30": "0x1e", "trunk1": "0x14", "trunk1.20": "0x14",
+			"trunk.": "", "trunk.s10": "", "trun": "", "tunnel": "", "tunnel.5": "", "": "",
+		} {
+			var of []frame.Out
+			for _, a := range l.v.Named(name) {
+				of = append(of, frame.Out{Tag: a.Tag()})
+			}
+			check.Equal(t, name, tags(of), want)
+		}
+	})
+}

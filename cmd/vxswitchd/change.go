@@ -114,7 +114,7 @@ func tunnelFor(vsi *vswitch.VSI, dst netip.Addr, name string) (string, error) {
 func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string) error {
 	switch {
 	case dev != "":
-		return s.checkDev(vsi, dev)
+		return checkDev(vsi, dev)
 	case !dst.IsValid():
 		return nil
 	}
@@ -144,24 +144,20 @@ func (s *server) checkPlace(vsi *vswitch.VSI, dst netip.Addr, tunnel, dev string
 	return nil
 }
 
-func (s *server) checkDev(vsi *vswitch.VSI, dev string) error {
-	var members []string // of the port
-	for _, a := range vsi.Attachments() {
-		name := vswitch.AttachmentName(a.PortName(), a.Tag())
-		switch _, tunnel := a.Port().(*vtep.VTEP); {
-		case a.PortName() == dev && tunnel:
-			return wrong(http.StatusConflict, "dev %q: is a tunnel: use dst with the address of the peer", dev)
-		case a.PortName() == dev:
-			members = append(members, name)
-		case name == dev && !tunnel:
-			return nil
-		}
-	}
+// checkDev refuses a name that does not stand for one member of a segment.
+func checkDev(vsi *vswitch.VSI, dev string) error {
+	members := vsi.Named(dev)
 	switch {
 	case len(members) == 1:
 		return nil
 	case len(members) > 1:
-		return wrong(http.StatusConflict, "dev %q: must be one of its members in vni %d, by the tag: %s", dev, vsi.VNI(), strings.Join(members, ", "))
+		names := make([]string, len(members))
+		for i, a := range members {
+			names[i] = vswitch.AttachmentName(dev, a.Tag())
+		}
+		return wrong(http.StatusConflict, "dev %q: must be one of its members in vni %d, by the tag: %s", dev, vsi.VNI(), strings.Join(names, ", "))
+	case slices.ContainsFunc(vsi.Attachments(), func(a *vswitch.Attachment) bool { return a.PortName() == dev }):
+		return wrong(http.StatusConflict, "dev %q: is a tunnel: use dst with the address of the peer", dev)
 	}
 	return wrong(http.StatusNotFound, "dev %q: no such port in vni %d", dev, vsi.VNI())
 }

@@ -72,15 +72,7 @@ func (s *server) hasDev(dev string) bool {
 	if slices.ContainsFunc(sw.Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
 		return true
 	}
-	return slices.ContainsFunc(sw.VSIs(), func(v *vswitch.VSI) bool {
-		return slices.ContainsFunc(v.Attachments(), func(a *vswitch.Attachment) bool { return isDev(a, dev) })
-	})
-}
-
-// isDev reports whether a name is that of an attachment: of its port, or of the port and the tag.
-func isDev(a *vswitch.Attachment, dev string) bool {
-	_, tunnel := a.Port().(*vtep.VTEP)
-	return a.PortName() == dev || !tunnel && vswitch.AttachmentName(a.PortName(), a.Tag()) == dev
+	return slices.ContainsFunc(sw.VSIs(), func(v *vswitch.VSI) bool { return len(v.Named(dev)) > 0 })
 }
 
 // entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port, of one of its members or of a tunnel.
@@ -90,8 +82,10 @@ func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntr
 		now := sw.Tick()
 		for _, v := range vsis {
 			vlans, is := map[uint16]uint32{}, map[uint16]bool{}
+			for _, a := range v.Named(dev) {
+				is[a.Dest(0).Port()] = true
+			}
 			for _, a := range v.Attachments() {
-				is[a.Dest(0).Port()] = isDev(a, dev)
 				if _, tunnel := a.Port().(*vtep.VTEP); !tunnel {
 					vlans[a.Dest(0).Port()] = a.Tag()
 				}
