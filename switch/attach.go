@@ -31,7 +31,7 @@ type AttachConfig struct {
 	NoLearn  bool   `json:"noLearning,omitzero"` // source MACs are not learned; of a tunnel, neighbours only in answer to the gateway's own questions
 	MaxMACs  int    `json:"maxMACs,omitzero"`    // limit of learned MACs on the port, or on each peer of a tunnel; 0 = the segment's limit alone
 	NoFlood  Class  `json:"noFlood,omitzero"`    // classes of flooded frames that are not sent out here
-	Storm    Storm  `json:"storm,omitzero"`      // rates of flooded frames that enter here; defaults on ports other than tunnels: 10,000 packets a second of broadcast, 50,000 of multicast, and where learning is on 50,000 of unknown unicast (DefaultStorm)
+	Storm    Storm  `json:"storm,omitzero"`      // rates of flooded frames that enter here; defaults on ports other than tunnels: 10,000 packets a second of broadcast, 50,000 of multicast, and, where the whole segment learns, 50,000 of unknown unicast (DefaultStorm)
 	Locked   bool   `json:"locked,omitzero"`     // only MACs with a static or control-plane entry here may send; nothing is learned
 	GBP      uint16 `json:"gbp,omitzero"`        // group policy ID for frames that enter here without one; 0 = none
 	Shut     bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown), until everything else is set up

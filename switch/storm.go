@@ -20,8 +20,8 @@ type Rate struct {
 const Unlimited = math.MaxUint64
 
 // DefaultStorm returns the default rates of attachments other than tunnels. They are more than a network
-// of thousands of hosts floods, and a loop exceeds them at once. If any attachment of the VSI does not
-// learn, unknown unicast is normal and has no limit.
+// of thousands of hosts floods, and a loop exceeds them at once. If any attachment of the VSI has NoLearn,
+// or the VSI itself, unknown unicast is normal and has no limit.
 func DefaultStorm() Storm {
 	return Storm{Broadcast: Rate{Packets: 10_000}, Multicast: Rate{Packets: 50_000}, UnknownUnicast: Rate{Packets: 50_000}}
 }
@@ -31,10 +31,8 @@ func DefaultStorm() Storm {
 // passes at once. A frame larger than the bucket passes when the bucket is full, and is paid for
 // afterwards.
 //
-// Each attachment of a port has its own buckets; by default 10,000 packets a second of broadcast, and
-// 50,000 each of multicast and unknown unicast (DefaultStorm). The buckets of a segment are shared by
-// everything that comes in, and by default have no limit. One port can use them up, within its own
-// limits.
+// Each attachment has its own buckets. The buckets of a segment are shared by everything that comes in, and by default have no
+// limit. One port can use them up, within its own limits.
 //
 // Only frames that would be flooded count: not known unicast, nor requests that slot Neighbour answers.
 // Frames that the gateway originates are not limited.
