@@ -41,8 +41,10 @@ type Listener struct {
 	Group string    `json:"group,omitempty"` // "" for all groups
 	Dest  string    `json:"dest"`            // as for an FDBEntry
 	Dev   string    `json:"dev"`             // likewise
-	Left  float64   `json:"left"`            // seconds until it is forgotten
+	Left  float64   `json:"left"`            // seconds until it is forgotten, unless it is permanent
 	Why   []string  `json:"why,omitempty"`   // it gets all groups: router4, router6: a multicast router or querier is there; full: it has no room for another group
+
+	Permanent bool `json:"permanent,omitempty"` // it is one of multicastRouters of the segment
 }
 
 // A Route is a route to a prefix.

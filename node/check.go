@@ -189,7 +189,7 @@ func (k *checker) segment(key string, g *Segment) {
 	}
 	k.inTunnels(key, g)
 	k.neighbours(key+".neighbours", g)
-	k.multicast(key+".multicast", g)
+	k.multicast(key, g)
 	each(k.Report, key+".members", g.Members, func(at string, m *Member) {
 		k.member(at, g, m)
 		k.memberMode(at+".neighbourMode", key, g, m)

@@ -129,7 +129,12 @@ type Segment struct {
 	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND suppression and proxy; default none, but a gateway resolves its own next hops
 	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // gateway of the segment; default none
 	Multicast    *snoop.Config   `json:"multicast,omitzero"`    // IGMP and MLD snooping; default none: multicast is flooded. Isolated members, and others with a Group, may not act as queriers or multicast routers
-	Policy       string          `json:"policy,omitzero"`       // name of the policy for frames in and out, on members and tunnels
+
+	// MulticastRouters are the members and tunnels behind which there are multicast routers that do not say so: they get the frames of
+	// all groups, and the reports of hosts. A member has the name that a static FDB entry calls it by. It needs Multicast.
+	MulticastRouters []string `json:"multicastRouters,omitempty"`
+
+	Policy string `json:"policy,omitzero"` // name of the policy for frames in and out, on members and tunnels
 }
 
 // A Member is a port in a segment, or what comes there with a tag, or matches.

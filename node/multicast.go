@@ -2,6 +2,7 @@ package node
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/snoop"
@@ -27,14 +28,53 @@ func (n *Node) setMulticast(s *segment, c *Segment) error {
 	})
 }
 
+// setMulticastRouters says where the segment's multicast routers are. Those on ports that are down follow when these are back.
+func (s *segment) setMulticastRouters(c *Segment) {
+	if s.snooper == nil {
+		return
+	}
+	var places []frame.Dest
+	for _, name := range c.MulticastRouters {
+		a := s.tunnels[name]
+		if list := c.membersNamed(name); len(list) > 0 {
+			a = s.members[list[0].key()].Attachment
+		}
+		if a != nil {
+			places = append(places, a.Dest(0))
+		}
+	}
+	s.snooper.SetRouters(places...)
+}
+
 // multicast checks the settings of snooping.
 func (k *checker) multicast(key string, g *Segment) {
 	if g.Multicast == nil {
+		if len(g.MulticastRouters) > 0 {
+			k.Fail(key+".multicastRouters", nil, "requires multicast")
+		}
 		return
 	}
 	cfg := *g.Multicast
 	cfg.Send = func(frame.Dest, *frame.Frame) bool { return false }
-	k.Ask(key, *g.Multicast, cfg.Check)
+	k.Ask(key+".multicast", *g.Multicast, cfg.Check)
+	seen := map[string]bool{}
+	each(k.Report, key+".multicastRouters", g.MulticastRouters, func(at string, name *string) {
+		k.multicastRouter(at, g, *name)
+		once(k, at, seen, *name)
+	})
+}
+
+func (k *checker) multicastRouter(key string, g *Segment, name string) {
+	list := g.membersNamed(name)
+	switch {
+	case len(list) == 0 && slices.ContainsFunc(g.in(), func(x SegmentTunnel) bool { return x.Tunnel == name }):
+	case len(list) == 0:
+		k.Want(key, name, "a member or a tunnel of the segment")
+	case len(list) == 1 && list[0].attach().Group != 0:
+		k.Fail(key, name, "a member that is isolated or in a group cannot be a multicast router")
+	default:
+		k.memberName(key, g, name)
+	}
 }
 
 // Snooper returns what a segment knows of multicast listeners, nil if it has no Multicast.

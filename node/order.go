@@ -2,6 +2,7 @@ package node
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -101,6 +102,7 @@ func inSteps(old, c *Segment, was, is wanted) bool {
 	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
 	count(old.NoFlood != c.NoFlood)
 	count(old.InnerVLAN != c.InnerVLAN)
+	count(!reflect.DeepEqual(old.Multicast, c.Multicast) || !slices.Equal(old.MulticastRouters, c.MulticastRouters))
 	count(old.ForwardPinned != c.ForwardPinned)
 	count(old.ForwardBridgeGroup != c.ForwardBridgeGroup)
 	count(old.RouteIsolated != c.RouteIsolated)

@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 		`10:56: segments[1].flood[1]: "10.0.0.300": must be an IP address such as 10.0.0.1`,
 		`10:70: segments[1].flood[2]: fd00::1: is of another address family than 10.0.0.1, the local address of tunnel "t0"`,
 		`11:45: segments[1].members[1].port: "tap1": must be the name of a port`,
-		`11:55: segments[1].colour: unknown key; allowed are ageing, crossConnect, dscp, fdb, flapHold, flaps, flood, forwardBridgeGroup, forwardPinned, freeze, gateway, hub, innerVLAN, maxMACs, members, missTimeout, multicast, neighbours, noFlood, noLearning, policy, refuse, routeIsolated, storm, tellMisses, tos, tunnel, tunnels, vni`,
+		`11:55: segments[1].colour: unknown key; allowed are ageing, crossConnect, dscp, fdb, flapHold, flaps, flood, forwardBridgeGroup, forwardPinned, freeze, gateway, hub, innerVLAN, maxMACs, members, missTimeout, multicast, multicastRouters, neighbours, noFlood, noLearning, policy, refuse, routeIsolated, storm, tellMisses, tos, tunnel, tunnels, vni`,
 		`12:14: segments[1].fdb[0]: one of remote, remotes, port and filter is required`,
 		`12:55: segments[1].ageing: 300: must be a duration such as 300s`,
 		`13:13: segments[2].vni: 100: duplicate`,

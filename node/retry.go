@@ -161,6 +161,7 @@ func (n *Node) rejoin(fresh map[string]*device) {
 			}
 		}
 		if touches {
+			s.setMulticastRouters(c)
 			touched = append(touched, c)
 		}
 	}

@@ -103,6 +103,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 			return
 		}
 	}
+	s.setMulticastRouters(c)
 	// An interface on an IP port requires the member.
 	a.ends(n.setIPGateway(s, c))
 }

@@ -18,7 +18,7 @@
 //   - Reports go to routers, so that hosts do not hear and suppress each other's, and into all tunnels: other VTEPs learn what
 //     is behind this one. Queries, PIM and unknown types of IGMP go everywhere.
 //   - A place with a querier, also one without an address, or with a router that says so by PIM (RFC 7761, section 4.9.2) or MRD
-//     (RFC 4286) is that of a router, for 255 s.
+//     (RFC 4286) is that of a router, for 255 s. [Snooper.SetRouters] names others.
 //   - Messages with a wrong checksum or length are dropped.
 //
 // While there is no querier in the segment, nor long enough for all hosts to have answered it, everything is flooded.

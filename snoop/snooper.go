@@ -2,7 +2,9 @@ package snoop
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +35,8 @@ type state struct {
 	rows    map[key]*row
 	order   shares.List[*row]                   // by place, those heard last at the end
 	asking  map[*row]struct{}                   // rows with asks
-	from    [families]map[frame.Dest]frame.Tick // places of routers, until when
+	always  []frame.Dest                        // places of routers, as SetRouters says
+	from    [families]map[frame.Dest]frame.Tick // places of other routers, until when
 	crowded map[frame.Dest]frame.Tick           // places without room for a listener, until when
 	of      [families]election
 	now     frame.Tick
@@ -135,6 +138,15 @@ func (s *Snooper) Select(f *frame.Frame) (to frame.Selection, some bool) {
 	return frame.Selection{Places: [2][]frame.Dest{list, *s.all[p.family].Load()}}, true
 }
 
+// SetRouters says where there are multicast routers that need not say so themselves: until the next call, or until a place has left.
+// A tunnel without a peer stands for its flood list.
+func (s *Snooper) SetRouters(places ...frame.Dest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.always = slices.Clone(places)
+	s.publish()
+}
+
 // Left forgets what has been learned from a place, for a port also from the peers behind it, and has hosts asked.
 func (s *Snooper) Left(d frame.Dest) {
 	s.mu.Lock()
@@ -146,17 +158,10 @@ func (s *Snooper) Left(d frame.Dest) {
 		}
 	}
 	for f := range s.from {
-		forget(s.from[f], left)
+		maps.DeleteFunc(s.from[f], func(d frame.Dest, _ frame.Tick) bool { return left(d) })
 		s.of[f].again = true
 	}
-	forget(s.crowded, left)
+	maps.DeleteFunc(s.crowded, func(d frame.Dest, _ frame.Tick) bool { return left(d) })
+	s.always = slices.DeleteFunc(s.always, left)
 	s.publish()
-}
-
-func forget(m map[frame.Dest]frame.Tick, left func(frame.Dest) bool) {
-	for d := range m {
-		if left(d) {
-			delete(m, d)
-		}
-	}
 }

@@ -140,6 +140,43 @@ func TestWhere(t *testing.T) {
 	l.want("known, with Flood", groupA, port1)
 }
 
+// Routers that are named get all groups and the reports, for as long as they are named and there, in both families.
+func TestSetRouters(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.SetRouters(port3, peer8, port3)
+	l.wantAll("before hosts have answered", groupA)
+	l.pass(13)
+	l.from(port3, asks(zero, 125))
+	l.from(port1, old(igmpReport2, groupA))
+	both := []frame.Dest{port3, peer8}
+	l.want("a group", groupA, port1, port3, peer8)
+	l.want("a group that nobody has joined", groupB, both...)
+	l.want("the other family", group6, both...)
+	for _, b := range [][]byte{old(igmpReport2, groupA), report3(record(toExclude, group6))} {
+		if got, all := l.to(b); all || !slices.Equal(got, both) {
+			t.Errorf("a report goes to %v, everywhere %v", got, all)
+		}
+	}
+	l.pass(260)
+	l.want("what others say has no end for it", groupB, both...)
+	var rows []Listener
+	for x := range l.All() {
+		rows = append(rows, x)
+	}
+	want := Router{IPv4: true, IPv6: true, Permanent: true}
+	if !slices.Equal(rows, []Listener{{Dest: port3, Router: want}, {Dest: peer8, Router: want}}) {
+		t.Errorf("%+v", rows)
+	}
+	l.Left(port3)
+	l.want("one has gone", groupB, peer8)
+	l.Left(frame.NewDest(4, 0))
+	l.want("the tunnel has gone", groupB)
+	l.SetRouters(port2)
+	l.want("another", groupB, port2)
+	l.SetRouters()
+	l.want("none", groupB)
+}
+
 // Without a querier everything is flooded.
 func TestNoQuerier(t *testing.T) {
 	l := newLab(t, Config{})

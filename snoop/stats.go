@@ -61,12 +61,12 @@ func (s *Snooper) Stats() Stats {
 type Listener struct {
 	Group netip.Addr // not valid for one that gets the frames of all groups: of a Router, or else for lack of room
 	Dest  frame.Dest
-	Until frame.Tick // when it is forgotten
+	Until frame.Tick // when it is forgotten; 0 if it is Permanent
 	Router
 }
 
-// Router says for which groups a multicast router or a querier is at a place.
-type Router struct{ IPv4, IPv6 bool }
+// Router says for which groups a multicast router or a querier is at a place, and whether it is one that SetRouters has named.
+type Router struct{ IPv4, IPv6, Permanent bool }
 
 // All iterates over the listeners, sorted by group, first those that get all groups.
 func (s *Snooper) All() iter.Seq[Listener] {
@@ -80,6 +80,9 @@ func (s *Snooper) All() iter.Seq[Listener] {
 			r.IPv4, r.IPv6 = r.IPv4 || f == v4, r.IPv6 || f == v6
 			routers[d] = r
 		}
+	}
+	for _, d := range s.always {
+		routers[d] = Listener{Dest: d, Router: Router{true, true, true}}
 	}
 	list = slices.AppendSeq(list, maps.Values(routers))
 	for d, until := range s.crowded {

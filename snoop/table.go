@@ -128,16 +128,12 @@ func (s *state) router(family int, place frame.Dest, now frame.Tick) {
 // publish shows Select the places that get the frames of all groups. s.mu is held.
 func (s *state) publish() {
 	for f := range s.from {
-		routers := slices.Sorted(maps.Keys(s.from[f]))
-		all := slices.Compact(slices.Sorted(func(yield func(frame.Dest) bool) {
-			for _, m := range []map[frame.Dest]frame.Tick{s.from[f], s.crowded} {
-				for d := range m {
-					if !yield(d) {
-						return
-					}
-				}
-			}
-		}))
+		routers := slices.AppendSeq(slices.Clone(s.always), maps.Keys(s.from[f]))
+		all := slices.AppendSeq(slices.Clone(routers), maps.Keys(s.crowded))
+		for _, list := range []*[]frame.Dest{&routers, &all} {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
 		s.routers[f].Store(&routers)
 		s.all[f].Store(&all)
 	}

@@ -240,10 +240,12 @@ func TestTables(t *testing.T) {
 		{"neigh vni 7", "GET /v1/neigh?vni=7", `[{"vni":7,"ip":"10.0.0.9","mac":"02:00:00:00:00:01","origin":"snooped","state":"reachable","age":2}]`,
 			"VNI  ADDRESS   MAC                ORIGIN   PROTO  STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  -      reachable  2s\n"},
 		{"mdb vni 7", "GET /v1/mdb?vni=7", `[{"vni":7,"dest":"192.0.2.2:4789","dev":"vx","left":200,"why":["router4","router6"]},{"vni":7,"dest":"tap1","dev":"tap1","left":9,"why":["full"]},
+			{"vni":7,"dest":"tap2","dev":"tap2","left":0,"why":["router4","router6"],"permanent":true},
 			{"vni":7,"group":"239.1.1.1","dest":"tap0","dev":"tap0","left":240}]`,
 			"VNI  GROUP      DEST            DEV   LEFT  WHY\n" +
 				"7    all        192.0.2.2:4789  vx    200s  router4,router6\n" +
 				"7    all        tap1            tap1  9s    full\n" +
+				"7    all        tap2            tap2  -     router4,router6\n" +
 				"7    239.1.1.1  tap0            tap0  240s  -\n"},
 		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01 peer 192.0.2.2:4789"]},
 			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,

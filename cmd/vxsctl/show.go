@@ -112,7 +112,11 @@ func mdbTable(text []byte) ([][]string, error) {
 		if group == "" {
 			group = "all"
 		}
-		return [][]string{row(e.VNI, group, e.Dest, e.Dev, age(e.Left), strings.Join(e.Why, ","))}
+		left := age(e.Left)
+		if e.Permanent {
+			left = "-"
+		}
+		return [][]string{row(e.VNI, group, e.Dest, e.Dev, left, strings.Join(e.Why, ","))}
 	})
 }
 

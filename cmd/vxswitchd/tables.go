@@ -183,7 +183,7 @@ func listeners(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Listener] {
 				continue
 			}
 			for e := range m.All() {
-				x := api.Listener{VNI: v.VNI(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), Left: float64(max(e.Until, now) - now)}
+				x := api.Listener{VNI: v.VNI(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), Left: float64(max(e.Until, now) - now), Permanent: e.Permanent}
 				switch {
 				case e.Group.IsValid():
 					x.Group = e.Group.String()

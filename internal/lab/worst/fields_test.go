@@ -41,6 +41,7 @@ internal/filter.program.ops
 underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
+snoop.state.always
 vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
 evpn.prober.locals evpn.prober.on evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues

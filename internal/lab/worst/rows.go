@@ -65,7 +65,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "storm control",
-		Limit: "per second 10000 broadcasts, 50000 multicasts and 50000 unknown unicasts (`AttachConfig.Storm`)",
+		Limit: "per second 10000 broadcasts, 50000 multicasts and, where the whole segment learns, 50000 unknown unicasts (`AttachConfig.Storm`)",
 		Share: "separate per port; the limits of a segment (`VSIConfig.Storm`, off by default) are shared",
 		Full:  "the new entry",
 		Test:  "switch.TestWorstStorm", Kept: 100,
