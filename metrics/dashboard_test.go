@@ -60,7 +60,7 @@ func TestDashboard(t *testing.T) {
 			checkExpr(t, p.Title, target.Expr, target.LegendFormat, has)
 		}
 	}
-	if want := []string{"Traffic", "Drops", "FDB and neighbours", "Peers", "Underlay", "Gateway", "Policy"}; !slices.Equal(rows, want) {
+	if want := []string{"Traffic", "Drops", "FDB and neighbours", "Peers", "Underlay", "Gateway", "Policy", "Multicast"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	if exprs < 50 {

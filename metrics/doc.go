@@ -27,6 +27,7 @@
 //	vxswitch_vtep_peer_    vtep, peer, number           frames and bytes, last heard, MTU
 //	vxswitch_underlay_     underlay                     datagrams, runs, losses, errors the network reported
 //	vxswitch_neighbour_    vni                          messages by outcome; the table
+//	vxswitch_multicast_    vni                          IGMP and MLD messages; groups, listeners
 //	vxswitch_gateway_      vrf, vni                     packets routed, answered, waiting
 //	vxswitch_toobig_       stage                        frames by outcome
 //	vxswitch_packet_       device                       what AF_PACKET lost, and its buffers

@@ -84,7 +84,9 @@ func testMulticastRouter(t *testing.T, group, asked, reports string) {
 		time.Sleep(300 * time.Millisecond)
 		c.c.Close()
 		for name, c := range caps {
-			got := slices.ContainsFunc(c.Stop(), func(p netns.Packet) bool { return !p.Out && bytes.Contains(p.Data, netip.MustParseAddr(asked).AsSlice()) })
+			got := slices.ContainsFunc(c.Stop(), func(p netns.Packet) bool {
+				return !p.Out && bytes.Contains(p.Data, netip.MustParseAddr(asked).AsSlice())
+			})
 			if want := name == "r" || name == "kr"; got != want {
 				t.Errorf("%s reports: %s hears it %v, want %v", from, name, got, want)
 			}
