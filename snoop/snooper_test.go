@@ -379,3 +379,28 @@ func TestAllocs(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// FastLeave is for ports: behind a peer there may be other hosts.
+func TestFastLeaveOfPeer(t *testing.T) {
+	l := newLab(t, Config{Querier: true, FastLeave: true})
+	l.pass(13)
+	l.from(peer7, old(igmpReport2, groupA))
+	l.from(peer7, old(igmpLeave, groupA))
+	l.want("left", groupA, peer7)
+}
+
+// A question of the querier about a group ends it, unless somebody answers or it says that timers stay as they are.
+func TestQuestionAboutGroup(t *testing.T) {
+	for _, x := range []struct {
+		flags byte
+		want  []frame.Dest
+	}{{2, []frame.Dest{port2}}, {8 | 2, []frame.Dest{port1, port2}}} {
+		l := newLab(t, Config{})
+		l.from(port2, asks(host4, 125))
+		l.pass(11)
+		l.from(port1, old(igmpReport2, groupA))
+		l.from(port2, igmp(host4, groupA, igmpQuery, 10, 0, 0, 239, 1, 2, 3, x.flags, 125, 0, 0))
+		l.pass(6)
+		l.want("asked", groupA, x.want...)
+	}
+}
