@@ -35,7 +35,8 @@ type MAC struct {
 // A Group says that a VTEP is one of several that lead to the same hosts, for instance of an all-active
 // Ethernet segment (RFC 7432, sections 7.1 and 8.4; RFC 8365, section 8). All rows of an owner with the
 // same VNI, Tunnel and Name form a group, which MAC rows of the owner refer to by name. Each flow uses one
-// VTEP. When a VTEP is added or removed, only its own flows move.
+// VTEP. When a VTEP is added or removed, only its own flows move, and the group is written once, however many MACs
+// refer to it (mass withdrawal: RFC 7432, section 8.2). Without the last one they wait. A group takes a peer number of its VTEP.
 type Group struct {
 	VNI    frame.VNI
 	Name   string

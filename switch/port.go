@@ -12,7 +12,7 @@ import "github.com/vxswitch/vxswitch/frame"
 // [frame.Frame] describes; the default is Ethernet.
 //
 // A port may also have a method Name() string, which logs and statistics use, and the methods of
-// Pauser, Tunnel and Flooder.
+// Pauser, Tunnel, Sender and Flooder.
 type Port interface {
 	// Readers returns the receive queues, at least one. The switch calls it once, when the port is
 	// attached, and runs one goroutine for each queue.

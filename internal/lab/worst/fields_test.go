@@ -9,7 +9,7 @@ control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers 
 control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list node.prober.leaving node.prober.warned
 control.Plane.targets control.Plane.watchers control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
-control.floodList.shown control.owner.places control.pages.free control.pages.list control.place.held
+control.floodList.shown control.owner.places control.pages.free control.pages.list control.peer.nums control.place.held
 control.routeChange.now control.routeEntry.via control.segment.ports control.slots.refs control.tally.more
 control.segment.tunnels control.store.named control.store.owners control.store.routers
 control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
@@ -18,7 +18,7 @@ capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
 l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
-node.Node.down node.Node.kick node.Node.left node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.Node.down node.Node.kick node.Node.left node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
@@ -31,7 +31,7 @@ policy.addrRules.free policy.addrRules.literal
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members switch.port.matching
-switch.port.readers switch.port.workers switch.view.byPort switch.view.members
+switch.role.shared switch.port.readers switch.port.workers switch.view.byPort switch.view.members
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
 underlay.Portable.joined underlay.Portable.senders underlay.Portable.socks underlay.portableSet.socks
 underlay.base.senders underlay.errWatch.socks underlay.groups.socks
