@@ -7,7 +7,6 @@ import (
 
 const (
 	ProbeEvery    = 5 * time.Second
-	YoungEvery    = time.Second // while a server is young
 	RegisterEvery = 15 * time.Second
 	Age           = 5 * RegisterEvery // without registration a client is gone
 	Silence       = 3 * ProbeEvery    // without answer a server is down

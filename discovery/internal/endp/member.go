@@ -93,7 +93,7 @@ func (m *Member) Receive(now time.Duration, from netip.Addr, a Clients) (next []
 		s.list, s.fresh, m.changed = s.fresh, nil, true
 	}
 	if a.Young {
-		s.probe = min(s.probe, now+YoungEvery)
+		s.probe = min(s.probe, now) // with the next Poll
 	}
 	if a.More {
 		next = append(next, Send{s.addr, Probe{s.life, s.version}})
