@@ -39,7 +39,7 @@ func discoveryTable(text []byte) ([][]string, error) {
 	rows = append(rows, row("clients of this node", d.Clients), row("neighbours up", fmt.Sprintf("%d of %d", d.Up, d.Neighbours)),
 		row("VTEPs that advertise", d.Owners), row("advertisements", d.Advertisements))
 	for _, x := range d.Segments {
-		rows = append(rows, row(fmt.Sprintf("vni %v", x.VNI), fmt.Sprintf("%d other VTEPs, %d hosts here, %d remote", x.VTEPs, x.Hosts, x.Remote)))
+		rows = append(rows, row(fmt.Sprintf("vni %v", x.VNI), fmt.Sprintf("other VTEPs %d, hosts %d, remote %d", x.VTEPs, x.Hosts, x.Remote)))
 	}
 	rows = append(rows, row("received", fmt.Sprintf("%d, %d bytes", d.Received, d.ReceivedBytes)), row("sent", fmt.Sprintf("%d, %d bytes", d.Sent, d.SentBytes)))
 	for _, reason := range slices.Sorted(maps.Keys(d.Refused)) {

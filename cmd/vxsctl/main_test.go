@@ -258,6 +258,29 @@ func TestTables(t *testing.T) {
 		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
 			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
 				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],` +
+			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5}}`,
+			"WHAT                  VALUE\n" +
+				"state                 running since 2026-01-02 03:04:05\n" +
+				"error                 -\n" +
+				"address               192.0.2.2\n" +
+				"network               7\n" +
+				"server 192.0.2.1      up, lists 3\n" +
+				"clients of this node  0\n" +
+				"neighbours up         1 of 2\n" +
+				"VTEPs that advertise  3\n" +
+				"advertisements        4\n" +
+				"vni 10                other VTEPs 2, hosts 1, remote 3\n" +
+				"received              9, 900 bytes\n" +
+				"sent                  8, 800 bytes\n" +
+				"refused, key          5\n"},
+		{"discovery neighbours", "GET /v1/discovery/neighbours", `[{"address":"192.0.2.1","name":"n1","listed":true,"up":true,"since":"2026-01-02T03:04:05Z"},{"address":"192.0.2.3","up":false,"since":"2026-01-02T03:04:06Z"}]`,
+			"VTEP       NAME  STATE  SINCE                FROM\n" +
+				"192.0.2.1  n1    up     2026-01-02T03:04:05  server\n" +
+				"192.0.2.3  -     down   2026-01-02T03:04:06  configuration\n"},
+		{"discovery hosts", "GET /v1/discovery/hosts", `[{"vni":10,"mac":"02:00:00:00:00:01","vtep":"192.0.2.1","kind":"advertised","moves":2}]`,
+			"VNI  MAC                VTEP       KIND        MOVES\n" +
+				"10   02:00:00:00:00:01  192.0.2.1  advertised  2\n"},
 		{"bfd", "GET /v1/bfd", `[{"tunnel":"vx","local":"10.0.0.1","peer":"10.0.0.2","status":"alive","state":"up","diagnostic":"none","interval":0.3,"detection":0.9,"stats":{"sent":4,"received":3}},` +
 			`{"vrf":"red","vni":7,"local":"10.1.0.1","peer":"10.1.0.2","status":"dead","state":"down","diagnostic":"time-expired","interval":1,"stats":{"sent":5,"received":0},"send_error":"no route"}]`,
 			"FOR            LOCAL     PEER      STATUS  STATE  DIAGNOSTIC    INTERVAL  DETECTION  SENT  RECEIVED  ERROR\n" +

@@ -68,6 +68,10 @@ func TestErrors(t *testing.T) {
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl targets only",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",
+		`{"discovery": {"tunnel": "vx", "local": "10.0.0.1", "servers": ["x"], "neighbours": ["10.0.0.1"]}}`: "1:15: discovery.keyFile: \"\": must be the path of a file with keys\n" +
+			"1:26: discovery.tunnel: \"vx\": no such tunnel\n" +
+			"1:65: discovery.servers[0]: \"x\": must be an IP address such as 10.0.0.1\n" +
+			"1:86: discovery.neighbours[0]: 10.0.0.1: is Local",
 		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
