@@ -290,7 +290,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	} else if other := k.claim("port "+tagged, here); other != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
 	}
-	if name := vswitch.AttachmentName(m.Port, m.tag()); g.member(name) != nil && g.memberNamed(m.Port) == nil {
+	if name := vswitch.AttachmentName(m.Port, m.tag()); g.member(name) != nil && len(g.membersNamed(m.Port)) > 1 {
 		k.Fail(key+".port", nil, "%s has several members, and this one the name of another port, %s", m.Port, name)
 	}
 	if m.Guard != nil {

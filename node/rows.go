@@ -59,8 +59,8 @@ func (n *Node) lacksPort(w wanted, r control.Row) bool {
 	switch r := r.(type) {
 	case control.MAC:
 		if g := w.segments[r.VNI]; g != nil {
-			if m := g.memberNamed(r.Port); m != nil { // one of several on the port
-				return failed(m.Port)
+			if list := g.membersNamed(r.Port); len(list) == 1 { // one of several on the port
+				return failed(list[0].Port)
 			}
 		}
 		return failed(r.Port)
