@@ -18,6 +18,7 @@ const (
 type Hello struct {
 	Life  uint64 // of the sender, not 0
 	Heard uint64 // of the receiver, 0 = nothing was heard
+	Seq   uint64 // higher in each of a life: one that was overtaken says what is no longer so
 }
 
 // A Change is a neighbour that came up, or went down.
@@ -36,6 +37,7 @@ type Send struct {
 // A Table has the neighbours of a VTEP. Times are since any one moment, and never go back.
 type Table struct {
 	life       uint64
+	seq        uint64
 	neighbours map[netip.Addr]*neighbour
 	sorted     []netip.Addr
 	changes    []Change
@@ -44,6 +46,7 @@ type Table struct {
 type neighbour struct {
 	mesh  bool
 	life  uint64 // its own, as heard last; 0 = nothing was heard
+	seq   uint64 // likewise
 	up    bool
 	heard time.Duration
 	next  time.Duration
@@ -96,7 +99,10 @@ func (t *Table) Receive(now time.Duration, from netip.Addr, h Hello) (answer []S
 	if n == nil || h.Life == 0 {
 		return nil, false
 	}
-	n.heard = now
+	if h.Life == n.life && h.Seq <= n.seq {
+		return nil, true
+	}
+	n.heard, n.seq = now, h.Seq
 	if h.Life != n.life {
 		t.down(now, from, n)
 		n.life = h.Life
@@ -116,7 +122,8 @@ func (t *Table) Receive(now time.Duration, from netip.Addr, h Hello) (answer []S
 
 func (t *Table) say(now time.Duration, to netip.Addr, n *neighbour) []Send {
 	n.next = now + Every
-	return []Send{{to, Hello{t.life, n.life}}}
+	t.seq++
+	return []Send{{to, Hello{t.life, n.life, t.seq}}}
 }
 
 // Poll returns what is to be sent now. It is called each second.

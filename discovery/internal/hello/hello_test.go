@@ -80,9 +80,20 @@ func TestHello(t *testing.T) {
 	}
 }
 
+// A Hello that another one has overtaken changes nothing.
+func TestOvertaken(t *testing.T) {
+	p := newPair()
+	first := p.tables[a].Poll(0)[0].Hello
+	p.run(10 * time.Second)
+	if answer, ok := p.tables[b].Receive(p.now, a, first); !ok || len(answer) > 0 {
+		t.Errorf("%v, %v", answer, ok)
+	}
+	p.up(t, "after it", true)
+}
+
 func TestStranger(t *testing.T) {
 	p := newPair()
-	if _, ok := p.tables[a].Receive(0, netip.MustParseAddr("192.0.2.3"), Hello{9, 1}); ok {
+	if _, ok := p.tables[a].Receive(0, netip.MustParseAddr("192.0.2.3"), Hello{9, 1, 1}); ok {
 		t.Error("a stranger is heard")
 	}
 	if _, ok := p.tables[a].Receive(0, b, Hello{}); ok {

@@ -38,7 +38,7 @@ func Append(b []byte, network uint32, m any) []byte {
 		}
 	case hello.Hello:
 		kind(helloType)
-		b = be.AppendUint64(be.AppendUint64(b, m.Life), m.Heard)
+		b = be.AppendUint64(be.AppendUint64(be.AppendUint64(b, m.Life), m.Heard), m.Seq)
 	case endp.Register:
 		kind(register)
 		b = appendName(append(b, flag(m.Leave, leaves)), m.Name)

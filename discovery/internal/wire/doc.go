@@ -10,7 +10,7 @@
 //	ack       ID, sequence 8, checksum 4
 //	summary   epoch 8, ID of the begin, ID of the end, entries 1, each like an ack
 //	want      epoch 8, IDs 1, each an ID
-//	hello     life 8, heard 8
+//	hello     life 8, heard 8, sequence 8
 //	register  flags 1 (1 = leaves), name
 //	probe     life 8, version 8
 //	clients   life 8, since 8, version 8, flags 1 (1 = more follow, 2 = young), clients 1, each: address, flags 1 (1 = gone), name

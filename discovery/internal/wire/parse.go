@@ -54,7 +54,7 @@ func Parse(b []byte) (network uint32, m any, err error) {
 	case want:
 		m = r.want()
 	case helloType:
-		m = hello.Hello{Life: r.u64(), Heard: r.u64()}
+		m = hello.Hello{Life: r.u64(), Heard: r.u64(), Seq: r.u64()}
 	case register:
 		m = endp.Register{Leave: r.flags(leaves) != 0, Name: r.name()}
 	case probe:

@@ -43,7 +43,7 @@ func biggest() map[string]any {
 	hosts.ID, hosts.Head, hosts.Hold = state.ID{Owner: v4}, head, time.Millisecond
 	return map[string]any{
 		"segments": state.Update{Advert: segments}, "hosts": state.Update{Advert: hosts}, "nothing": state.Update{Advert: state.Advert{ID: segments.ID}},
-		"ack": state.Ack{Entry: state.Entry{ID: segments.ID, Head: head}}, "summary": s, "want": w, "hello": hello.Hello{Life: 1, Heard: 2},
+		"ack": state.Ack{Entry: state.Entry{ID: segments.ID, Head: head}}, "summary": s, "want": w, "hello": hello.Hello{Life: 1, Heard: 2, Seq: 3},
 		"register": endp.Register{Name: strings.Repeat("n", endp.MaxName), Leave: true}, "probe": endp.Probe{Life: 1, Version: 2}, "clients": c,
 	}
 }
