@@ -35,7 +35,7 @@ func (c cost) String() string {
 }
 
 // TestConverge has VTEPs find each other and one of them get a host, and counts what is sent. A datagram takes up to a millisecond, in the simulation of link states half of it at least. All
-// time is simulated, so that the figures are the same on each machine.
+// time is simulated, so that the machine does not matter.
 func TestConverge(t *testing.T) {
 	sizes, many := []int{3, 10}, 300
 	if *results != "" {
