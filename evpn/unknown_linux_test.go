@@ -99,7 +99,10 @@ func TestUnknown(t *testing.T) {
 			return l.us.at(mac) == at && e.MAC == mac && e.Flags&arp.Router != 0
 		})
 	}
-	l.us.host.Until("types 1 and 4", func() bool { return l.us.speaker.Status().LeftOut["multihoming"] == 2 })
+	l.us.host.Until("types 1 and 4", func() bool {
+		left := l.us.speaker.Status().LeftOut
+		return left["esi-label"] == 1 && left["target"] == 1
+	})
 	direct.withdraw(together...)
 	reflected.withdraw(together...)
 	direct.withdraw(hostRoute(1))
