@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -307,13 +308,15 @@ func TestFabric(t *testing.T) {
 	})
 }
 
+var games = flag.Uint64("games", 200, "number of games of TestModel; 1000 take two minutes")
+
 // After quiet every FDB says where each host is, whatever was lost, restarted or cut off before.
 func TestModel(t *testing.T) {
-	seeds := uint64(1000)
+	n := *games
 	if testing.Short() || fake.Race {
-		seeds = 30
+		n = min(n, 30)
 	}
-	for seed := range seeds {
+	for seed := range n {
 		synctest.Test(t, func(t *testing.T) { oneModel(t, seed) })
 		if t.Failed() {
 			return
