@@ -262,7 +262,9 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 			w.stage(s, i, &p.wrapped, o.F, to, w.v.header)
 		}
 	}
-	w.toGroups(l, x, i, o, varied)
+	if len(l.groups) > 0 {
+		w.toGroups(l, x, i, o, varied)
+	}
 	if p.copies == 0 {
 		return frame.NoPeer
 	}

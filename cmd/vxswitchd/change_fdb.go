@@ -97,8 +97,8 @@ func (c *change) where() string {
 
 // at reports whether an entry is at the place of a change: anywhere if it has none.
 func (s *server) at(c *change, e fdb.Entry) bool {
-	sw := s.n.Switch()
-	name := sw.Name(e.Dest)
+	place := placesOf(s.n.Switch(), c.vsi)
+	name := place(e.Dest)
 	switch {
 	case c.dst.IsValid():
 		peer, err := netip.ParseAddrPort(name)
@@ -108,7 +108,7 @@ func (s *server) at(c *change, e fdb.Entry) bool {
 		}
 		return peer.Addr() == c.dst
 	case c.dev != "":
-		return sw.Name(frame.NewDest(e.Dest.Port(), 0)) == c.dev
+		return place(frame.NewDest(e.Dest.Port(), 0)) == c.dev
 	}
 	return true
 }

@@ -75,6 +75,29 @@ func (s *server) hasDev(dev string) bool {
 	return slices.ContainsFunc(sw.VSIs(), func(v *vswitch.VSI) bool { return len(v.Named(dev)) > 0 })
 }
 
+// placesOf returns the function that names the Dests of a segment in the words that changes take: one of several members of a port by
+// its tag.
+func placesOf(sw *vswitch.Switch, v *vswitch.VSI) func(frame.Dest) string {
+	members := map[string][]*vswitch.Attachment{}
+	for _, a := range v.Attachments() {
+		members[a.PortName()] = append(members[a.PortName()], a)
+	}
+	names := map[uint16]string{}
+	for port, list := range members {
+		for _, a := range list {
+			if len(list) > 1 {
+				names[a.Dest(0).Port()] = vswitch.AttachmentName(port, a.Tag())
+			}
+		}
+	}
+	return func(d frame.Dest) string {
+		if name, ok := names[d.Port()]; ok && d != frame.Filter {
+			return name
+		}
+		return sw.Name(d)
+	}
+}
+
 // entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port, of one of its members or of a tunnel.
 func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntry] {
 	return func(yield func(api.FDBEntry) bool) {
@@ -90,11 +113,12 @@ func entries(n *node.Node, vsis []*vswitch.VSI, dev string) iter.Seq[api.FDBEntr
 					vlans[a.Dest(0).Port()] = a.Tag()
 				}
 			}
+			name := placesOf(sw, v)
 			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
 			for _, e := range list {
 				vlan := vlans[e.Dest.Port()]
 				x := api.FDBEntry{
-					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: name(e.Dest), Dev: name(frame.NewDest(e.Dest.Port(), 0)),
 					VLAN: vlan &^ frame.ServiceTag, Service: vlan&frame.ServiceTag != 0,
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
@@ -182,8 +206,9 @@ func listeners(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Listener] {
 			if m == nil {
 				continue
 			}
+			name := placesOf(sw, v)
 			for e := range m.All() {
-				x := api.Listener{VNI: v.VNI(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)), Left: float64(max(e.Until, now) - now), Permanent: e.Permanent}
+				x := api.Listener{VNI: v.VNI(), Dest: name(e.Dest), Dev: name(frame.NewDest(e.Dest.Port(), 0)), Left: float64(max(e.Until, now) - now), Permanent: e.Permanent}
 				switch {
 				case e.Group.IsValid():
 					x.Group = e.Group.String()

@@ -79,10 +79,22 @@ func TestMembersInTables(t *testing.T) {
 		var list []api.FDBEntry
 		must(t, json.Unmarshal([]byte(text), &list))
 		for _, e := range list {
-			got = append(got, fmt.Sprint(e.VLAN, map[bool]string{true: "s"}[e.Service]))
+			tag := fmt.Sprint(e.VLAN, map[bool]string{true: "s"}[e.Service])
+			got = append(got, tag)
+			if name := map[string]string{"5": "p.5", "6": "p.6", "6s": "p.s6", "0": "p.0"}[tag]; e.Dev != name || e.Dest != name {
+				t.Errorf("%s: dev %q, dest %q, want %q", tag, e.Dev, e.Dest, name)
+			}
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	for _, x := range []struct {
+		dev    string
+		status int
+	}{{"p.6", 404}, {"p.5", 200}} { // what a table says is what a change takes
+		if status, text := ask("POST", "/v1/fdb", fmt.Sprintf(`{"op": "del", "vni": 30, "mac": "02:00:00:00:01:00", "dev": %q}`, x.dev)); status != x.status {
+			t.Errorf("%s: %d %s", x.dev, status, text)
 		}
 	}
 	if status, text := ask("GET", "/v1/fdb?dev=p.7", ""); status != 404 {
