@@ -37,9 +37,15 @@ type counts struct {
 // send sends a message of our network.
 func (s *Speaker) send(to netip.Addr, m any) { s.sendIn(s.cfg.Network, to, m) }
 
-// sendIn sends a message of a network. One that the system refuses is lost, as any may be.
+// sendIn sends a message of a network. One that the system refuses is lost, as any may be. One to ourselves, as a server's, does not
+// need a loopback interface that is up.
 func (s *Speaker) sendIn(network uint32, to netip.Addr, m any) {
-	if s.socket == nil {
+	switch {
+	case s.socket == nil:
+		return
+	case to == s.cfg.Local:
+		s.own = append(s.own, own{network, m})
+		s.wake()
 		return
 	}
 	b := s.sealer.Seal(s.keys, s.key, s.cfg.Local, to, time.Now(), wire.Append(nil, network, m))
@@ -47,6 +53,21 @@ func (s *Speaker) sendIn(network uint32, to netip.Addr, m any) {
 	s.counts.size += uint64(len(b))
 	if _, err := s.socket.WriteToUDPAddrPort(b, netip.AddrPortFrom(to, s.cfg.port())); err != nil {
 		s.counts.refused[Unsent]++
+	}
+}
+
+// An own is a message to ourselves.
+type own struct {
+	network uint32
+	message any
+}
+
+// hearOwn does what the messages to ourselves say.
+func (s *Speaker) hearOwn(now time.Duration) {
+	list := s.own
+	s.own = nil
+	for _, x := range list {
+		s.hear(now, s.cfg.Local, x.network, x.message)
 	}
 }
 

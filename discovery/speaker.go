@@ -64,6 +64,7 @@ type Speaker struct {
 	sealer seal.Sealer
 	opener seal.Opener
 	socket socket // nil unless Run runs
+	own    []own  // messages to ourselves
 
 	state  *state.State
 	hello  *hello.Table
@@ -258,6 +259,7 @@ func (s *Speaker) flush(due bool) {
 	if due {
 		s.tick(now)
 	}
+	s.hearOwn(now)
 	s.poll(now)
 	if s.write(); s.state.Changed() {
 		s.wake()
