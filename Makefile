@@ -99,8 +99,8 @@ cross:
 # or starts programs, those that only ever have one packet or one goroutine, and of p2p those that start it as a program.
 APART = /bench|/internal/lab/(docs|qemu|vectors)$$|/examples/p2p$$
 race:
-	$(call LIVE,1,$$($(GO) list $(ALL) | grep -vE '$(APART)')) $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)'
-	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
+	$(call LIVE,1,$$($(GO) list $(ALL) | grep -vE '$(APART)')) $(WIDE) -race -shuffle=on -timeout 40m -skip '$(ALONE)|$(SINGLE)'
+	$(GO) test -race -shuffle=on -timeout 40m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 
 # Those run here, without it, and so do the tests of files that count allocations, which are exact only here, or that ask for the
 # race detector.
@@ -111,8 +111,8 @@ WHOLE  = ./examples/p2p $$($(GO) list $(ALL) | grep -E '$(APART)') ./release/...
 PARTLY = $$({ $(EXACT); $(HAVE); } | xargs -n1 dirname | grep -v '^./bench' | sort -u)
 unit:
 	@[ -n "$$($(EXACT))" ]
-	$(call LIVE,1,$(WHOLE)) $(WIDE) -shuffle=on -timeout 20m
-	$(call LIVE,2,$(PARTLY)) $(WIDE) -timeout 20m -run "$(PLAIN)"
+	$(call LIVE,1,$(WHOLE)) $(WIDE) -shuffle=on -timeout 40m
+	$(call LIVE,2,$(PARTLY)) $(WIDE) -timeout 40m -run "$(PLAIN)"
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null

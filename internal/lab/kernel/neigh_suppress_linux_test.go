@@ -151,7 +151,7 @@ func (g *guest) announce(i int, mac string) {
 	if !g.l.v6 {
 		g.SetMAC(g.dev, mac)
 		// It is done when it has spoken, and waits for an answer all the same.
-		g.Start("arping", []string{"-U", "-A"}[i%2], "-c", "1", "-w", "1", "-I", g.dev, g.ip.String())
+		g.Start("arping", []string{"-U", "-A"}[i%2], "-c", "1", "-w", "3", "-I", g.dev, g.ip.String())
 		return
 	}
 	g.Sysctl("net.ipv6.conf."+g.dev+".ndisc_notify", "1")
