@@ -195,7 +195,7 @@ func (s *server) changeRoute(op string, row control.Prefix, hop bool) error {
 			return wrong(http.StatusConflict, "%v is elsewhere in vni %d%s: move it with fdb replace", at.MAC, at.VNI, placeOf(macs[0]))
 		}
 		if v, err := vsiOf(s.n.Segments(), at.VNI); err == nil {
-			if e, there := v.FDB().Get(at.MAC); there && e.Origin == fdb.OriginStatic && !s.at(&change{dst: at.VTEP.Addr()}, e) {
+			if e, there := v.FDB().Get(at.MAC); there && e.Origin == fdb.OriginStatic && !s.at(&change{vsi: v, dst: at.VTEP.Addr()}, e) {
 				return wrong(http.StatusConflict, "%v is elsewhere in vni %d: the file has an entry of it", at.MAC, at.VNI)
 			}
 		}
