@@ -45,7 +45,7 @@ var Requests = []Request{
 	{"GET", "/v1/evpn/routes", []string{"type", "vni", "peer"}, nil, []EVPNRoute{}, false},
 	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
 	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
-	{"GET", "/v1/ovsdb/left-out", nil, nil, []OVSDBRow{}, false},
+	{"GET", "/v1/ovsdb/leftout", nil, nil, []OVSDBRow{}, false},
 	{"GET", "/v1/discovery", nil, nil, Discovery{}, false},
 	{"GET", "/v1/discovery/neighbours", nil, nil, []DiscoveryNeighbour{}, false},
 	{"GET", "/v1/discovery/hosts", nil, nil, []DiscoveryHost{}, false},
@@ -196,7 +196,7 @@ func (c *Client) OVSDB(ctx context.Context) (OVSDB, error) {
 
 // OVSDBLeftOut returns rows of the database that have no effect, or not all of it, at most 64.
 func (c *Client) OVSDBLeftOut(ctx context.Context) ([]OVSDBRow, error) {
-	return ask[[]OVSDBRow](ctx, c, "/v1/ovsdb/left-out", nil)
+	return ask[[]OVSDBRow](ctx, c, "/v1/ovsdb/leftout", nil)
 }
 
 // Reload makes the node read its file again.

@@ -15,7 +15,7 @@ func (s *session) ovsdb(ctx context.Context, w *words) error {
 	if _, err := w.keys(); err != nil {
 		return err
 	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/ovsdb/left-out", nil, nil)
+	text, err := s.Do(ctx, http.MethodGet, "/v1/ovsdb/leftout", nil, nil)
 	if err != nil {
 		return err
 	}

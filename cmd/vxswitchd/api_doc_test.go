@@ -48,8 +48,8 @@ func TestDocumentedRequests(t *testing.T) {
 		"PUT /v1/config":               json.RawMessage(config),
 		"PUT /v1/config/{list}/{name}": json.RawMessage(`{"vni": 20}`),
 	}
-	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/es", "/v1/evpn/routes?peer=127.0.0.9", "/v1/ovsdb/left-out"} // there is no etcd, and nobody who speaks BGP or OVSDB, and no port
-	for _, x := range [][3]string{                                                                                                        // a row that waits
+	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/es", "/v1/evpn/routes?peer=127.0.0.9", "/v1/ovsdb/leftout"} // there is no etcd, and nobody who speaks BGP or OVSDB, and no port
+	for _, x := range [][3]string{                                                                                                       // a row that waits
 		{"PUT", "/v1/config/segments/30", `{"vni": 30, "tunnel": "vx"}`},
 		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
 		{"DELETE", "/v1/config/segments/30", ""},

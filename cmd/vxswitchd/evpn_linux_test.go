@@ -128,7 +128,7 @@ func TestEVPN(t *testing.T) {
 		"evpn clear x vni 10":           `evpn: clear: "x": must be a MAC such as 02:00:00:00:00:01`,
 		"evpn routes type 6":            `evpn: type "6": must be 1 to 5`,
 		"evpn routes dev x":             `evpn: unexpected "dev"; allowed are type, vni, peer`,
-		"evpn sessions":                 `evpn: "sessions": must be one of show, peers, vni, routes, duplicates, clear`,
+		"evpn sessions":                 `evpn: "sessions": must be one of show, peers, vni, es, routes, duplicates, clear`,
 		"evpn routes peer leaf2":        `evpn: peer "leaf2": must be the address of a peer such as 10.0.0.2`,
 	} {
 		if out, err := l.leaves[0].tryCtl(words); err == nil || !strings.HasPrefix(out, "vxsctl: "+want) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -37,8 +38,15 @@ func TestOVSDB(t *testing.T) {
 	c := api.NewClient(leaf.socket)
 	state := func(what string, ok func(o api.OVSDB) bool) {
 		t.Helper()
+		last := ""
+		defer func() {
+			if t.Failed() {
+				t.Log(last)
+			}
+		}()
 		leaf.Until(what, func() bool {
 			o, err := c.OVSDB(t.Context())
+			last = fmt.Sprintf("%+v %v", o, err)
 			return err == nil && ok(o)
 		})
 	}

@@ -142,8 +142,8 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/evpn/duplicates": s.getEVPNDuplicates,
 		"POST /v1/evpn":           s.postEVPN,
 
-		"GET /v1/ovsdb":          s.getOVSDB,
-		"GET /v1/ovsdb/left-out": s.getOVSDBLeftOut,
+		"GET /v1/ovsdb":         s.getOVSDB,
+		"GET /v1/ovsdb/leftout": s.getOVSDBLeftOut,
 
 		"GET /v1/discovery":            s.getDiscovery,
 		"GET /v1/discovery/neighbours": s.getDiscoveryNeighbours,
