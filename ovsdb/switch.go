@@ -289,6 +289,13 @@ func (s *Switch) apply() {
 
 // provide gives the node its segments: all, or if it refuses them, those that it takes.
 func (s *Switch) provide(segments []table.Segment, refused map[string]error) {
+	for _, own := range s.node.Config().Segments {
+		is := func(x table.Segment) bool { return x.VNI == own.VNI }
+		if i := slices.IndexFunc(segments, is); i >= 0 {
+			refused[segments[i].Name] = fmt.Errorf("tunnel_key: %v: is the VNI of a segment of the configuration", own.VNI)
+			segments = slices.Delete(slices.Clone(segments), i, i+1)
+		}
+	}
 	if s.node.Provide(s.cfg.owner(), s.parts(segments)) == nil {
 		s.provided = segments
 		return

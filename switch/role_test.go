@@ -236,7 +236,8 @@ func playRoles(l *lab, r *rand.Rand) {
 			p.all, p.to = false, frame.Selection{Places: [2][]frame.Dest{chosen}}
 		}
 		from, peer := append(names, "t", "plain")[r.IntN(6)], uint16([]int{0, 1, 2, 3, 200}[r.IntN(5)])
-		tunnel, b, in, number := false, eth(dst, mac(byte(1+r.IntN(3))), 0x800), stubs[from], at[names[0]].Dest(0).Port()
+		tunnel, b, in := false, eth(dst, mac(byte(1+r.IntN(3))), 0x800), stubs[from]
+		var number uint16 // of the port
 		switch from {
 		case "t":
 			tunnel, b, in, number = true, fromPeer(peer, 1, b), tun.stub, 1
