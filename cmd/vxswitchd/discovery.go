@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -13,33 +11,23 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// A finder is the plane of the section discovery. What it leaves is gone with it.
-type finder struct{ *discovery.Speaker }
-
-// Leave implements plane.
-func (finder) Leave() {}
-
 // A discoveryKeeper runs the section discovery.
 type discoveryKeeper struct {
-	keeper[discovery.Config, finder]
+	keeper[discovery.Config, *discovery.Speaker]
 }
 
 func newDiscovery(n *node.Node, log *slog.Logger) *discoveryKeeper {
 	k := new(discoveryKeeper)
 	k.name, k.log = "discovery", log
 	k.anew = (*discovery.Config).Restarts
-	k.configure = func(f finder, c *discovery.Config) error { return f.Configure(c) }
-	k.make = func(c *discovery.Config) (finder, error) {
+	k.configure = (*discovery.Speaker).Configure
+	k.make = func(c *discovery.Config) (*discovery.Speaker, error) {
 		with := *c
-		with.Log = log.With("section", "discovery")
-		s, err := discovery.New(n, &with)
-		return finder{s}, err
+		with.Log = log.With("section", k.name)
+		return discovery.New(n, &with)
 	}
 	return k
 }
-
-// errNoDiscovery is the answer without the section.
-var errNoDiscovery = wrong(http.StatusNotFound, "the configuration has no section discovery")
 
 // read returns what the section does, and its speaker, nil if none runs; ok is false without a section.
 func (k *discoveryKeeper) read() (d api.Discovery, s *discovery.Speaker, ok bool) {
@@ -48,22 +36,22 @@ func (k *discoveryKeeper) read() (d api.Discovery, s *discovery.Speaker, ok bool
 	if cfg == nil || !ok { // it may be removed between the two
 		return d, nil, false
 	}
-	d = api.Discovery{State: evpnRunning, Since: now.since, Local: cfg.Local.String(), Network: cfg.Network,
+	d = api.Discovery{State: sectionRunning, Since: now.since, Local: cfg.Local.String(), Network: cfg.Network,
 		Servers: []api.DiscoveryServer{}, Segments: []api.DiscoverySegment{}, Refused: map[string]uint64{}}
 	if now.err != nil {
-		d.State, d.Error, d.Again = evpnFailed, oneLine(now.err), &now.again
+		d.State, d.Error, d.Again = sectionFailed, oneLine(now.err), &now.again
 		return d, nil, true
 	}
-	return d, now.plane.Speaker, true
+	return d, now.plane, true
 }
 
 // trouble returns a line for /healthz if the section does not run. A neighbour that is down is none.
 func (k *discoveryKeeper) trouble() string {
 	d, _, ok := k.read()
-	if !ok || d.State == evpnRunning {
+	if !ok || d.State == sectionRunning {
 		return ""
 	}
-	return fmt.Sprintf("discovery is %s since %s: %s", d.State, d.Since.UTC().Format(time.RFC3339), d.Error)
+	return troubled(k.name, d.State, d.Since, d.Error)
 }
 
 // summary returns what the section does, with counts.
@@ -92,7 +80,7 @@ func (k *discoveryKeeper) summary() (d api.Discovery, st discovery.Status, ok bo
 func (s *server) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 	d, _, ok := s.discovery.summary()
 	if !ok {
-		return errNoDiscovery
+		return noSection("discovery")
 	}
 	return reply(w, d)
 }
@@ -100,21 +88,17 @@ func (s *server) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 func (s *server) getDiscoveryNeighbours(w http.ResponseWriter, r *http.Request) error {
 	_, st, ok := s.discovery.summary()
 	if !ok {
-		return errNoDiscovery
+		return noSection("discovery")
 	}
-	return list(w, func(yield func(api.DiscoveryNeighbour) bool) {
-		for _, x := range st.Neighbours {
-			if !yield(api.DiscoveryNeighbour{Address: x.Addr.String(), Name: x.Name, Listed: x.Listed, Up: x.Up, Since: x.Since}) {
-				return
-			}
-		}
+	return listOf(w, st.Neighbours, func(x discovery.NeighbourStatus) api.DiscoveryNeighbour {
+		return api.DiscoveryNeighbour{Address: x.Addr.String(), Name: x.Name, Listed: x.Listed, Up: x.Up, Since: x.Since}
 	})
 }
 
 func (s *server) getDiscoveryHosts(w http.ResponseWriter, r *http.Request) error {
 	_, sp, ok := s.discovery.read()
 	if !ok {
-		return errNoDiscovery
+		return noSection("discovery")
 	}
 	return list(w, func(yield func(api.DiscoveryHost) bool) {
 		if sp == nil {
@@ -131,9 +115,7 @@ func (s *server) getDiscoveryHosts(w http.ResponseWriter, r *http.Request) error
 // discoveryMetrics collects what the section does.
 type discoveryMetrics struct{ k *discoveryKeeper }
 
-func describeDiscovery(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vxswitch_discovery_"+name, help, labels, nil)
-}
+var describeDiscovery = described("discovery")
 
 var (
 	descDiscoveryUp         = describeDiscovery("up", "1 if the section runs; else 0.")
@@ -166,31 +148,25 @@ func (m discoveryMetrics) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
-	gauge := func(desc *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
-	}
-	count := func(desc *prometheus.Desc, v uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(v), labels...)
-	}
-	is := map[bool]float64{true: 1}
-	gauge(descDiscoveryUp, is[d.State == evpnRunning])
+	to := sink(ch)
+	to.gauge(descDiscoveryUp, one(d.State == sectionRunning))
 	for _, x := range d.Servers {
-		gauge(descDiscoveryServer, is[x.Up], x.Address)
+		to.gauge(descDiscoveryServer, one(x.Up), x.Address)
 	}
-	gauge(descDiscoveryClients, float64(d.Clients))
-	gauge(descDiscoveryNeighbours, float64(d.Up), "up")
-	gauge(descDiscoveryNeighbours, float64(d.Neighbours-d.Up), "down")
-	gauge(descDiscoveryOwners, float64(d.Owners))
-	gauge(descDiscoveryAdverts, float64(d.Advertisements))
+	to.gauge(descDiscoveryClients, float64(d.Clients))
+	to.gauge(descDiscoveryNeighbours, float64(d.Up), "up")
+	to.gauge(descDiscoveryNeighbours, float64(d.Neighbours-d.Up), "down")
+	to.gauge(descDiscoveryOwners, float64(d.Owners))
+	to.gauge(descDiscoveryAdverts, float64(d.Advertisements))
 	for _, x := range d.Segments {
-		gauge(descDiscoveryHosts, float64(x.Hosts), x.VNI.String())
-		gauge(descDiscoveryRemote, float64(x.Remote), x.VNI.String())
+		to.gauge(descDiscoveryHosts, float64(x.Hosts), x.VNI.String())
+		to.gauge(descDiscoveryRemote, float64(x.Remote), x.VNI.String())
 	}
-	count(descDiscoveryIn, d.Received)
-	count(descDiscoveryInBytes, d.ReceivedBytes)
-	count(descDiscoveryOut, d.Sent)
-	count(descDiscoveryOutBytes, d.SentBytes)
+	to.count(descDiscoveryIn, d.Received)
+	to.count(descDiscoveryInBytes, d.ReceivedBytes)
+	to.count(descDiscoveryOut, d.Sent)
+	to.count(descDiscoveryOutBytes, d.SentBytes)
 	for reason, n := range d.Refused {
-		count(descDiscoveryRefused, n, reason)
+		to.count(descDiscoveryRefused, n, reason)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,39 +18,23 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// A speaker is the plane of the section evpn. What it leaves is gone with its sessions.
-type speaker struct{ *evpn.Speaker }
-
-// Leave implements plane.
-func (speaker) Leave() {}
-
 // An evpnKeeper runs the section evpn.
 type evpnKeeper struct {
-	keeper[evpn.Config, speaker]
+	keeper[evpn.Config, *evpn.Speaker]
 }
 
 func newEVPN(n *node.Node, log *slog.Logger) *evpnKeeper {
 	k := new(evpnKeeper)
 	k.name, k.log = "evpn", log
 	k.anew = (*evpn.Config).Restarts
-	k.configure = func(s speaker, c *evpn.Config) error { return s.Configure(c) }
-	k.make = func(c *evpn.Config) (speaker, error) {
+	k.configure = (*evpn.Speaker).Configure
+	k.make = func(c *evpn.Config) (*evpn.Speaker, error) {
 		with := *c
-		with.Log = log.With("section", "evpn")
-		s, err := evpn.New(n, &with)
-		return speaker{s}, err
+		with.Log = log.With("section", k.name)
+		return evpn.New(n, &with)
 	}
 	return k
 }
-
-// States of the section evpn, as vxsctl shows them.
-const (
-	evpnRunning = "running"
-	evpnFailed  = "failed" // another try follows
-)
-
-// errNoEVPN is the answer without the section.
-var errNoEVPN = wrong(http.StatusNotFound, "the configuration has no section evpn")
 
 // read returns what the section does, and its speaker, nil if none runs; ok is false without a section.
 func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
@@ -60,21 +43,21 @@ func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
 	if cfg == nil || !ok { // it may be removed between the two
 		return e, nil, false
 	}
-	e = api.EVPN{State: evpnRunning, Since: now.since, AS: cfg.AS, RouterID: cfg.RouterID.String(), LeftOut: map[string]int{}, Malformed: map[string]uint64{}}
+	e = api.EVPN{State: sectionRunning, Since: now.since, AS: cfg.AS, RouterID: cfg.RouterID.String(), LeftOut: map[string]int{}, Malformed: map[string]uint64{}}
 	if now.err != nil {
-		e.State, e.Error, e.Again = evpnFailed, oneLine(now.err), &now.again
+		e.State, e.Error, e.Again = sectionFailed, oneLine(now.err), &now.again
 		return e, nil, true
 	}
-	return e, now.plane.Speaker, true
+	return e, now.plane, true
 }
 
 // trouble returns a line for /healthz if BGP does not run. A session that is down is none: it is a peer's as much as ours.
 func (k *evpnKeeper) trouble() string {
 	e, _, ok := k.read()
-	if !ok || e.State == evpnRunning {
+	if !ok || e.State == sectionRunning {
 		return ""
 	}
-	return fmt.Sprintf("evpn is %s since %s: %s", e.State, e.Since.UTC().Format(time.RFC3339), e.Error)
+	return troubled(k.name, e.State, e.Since, e.Error)
 }
 
 // summary returns what the section does, with counts.
@@ -97,7 +80,7 @@ func (k *evpnKeeper) summary() (e api.EVPN, st evpn.Status, ok bool) {
 func (s *server) getEVPN(w http.ResponseWriter, r *http.Request) error {
 	e, _, ok := s.evpn.summary()
 	if !ok {
-		return errNoEVPN
+		return noSection("evpn")
 	}
 	return reply(w, e)
 }
@@ -107,7 +90,7 @@ func (s *server) evpnStatus() (st evpn.Status, err error) {
 	_, sp, ok := s.evpn.read()
 	switch {
 	case !ok:
-		err = errNoEVPN
+		err = noSection("evpn")
 	case sp != nil:
 		st = sp.Status()
 	}
@@ -119,20 +102,13 @@ func (s *server) getEVPNPeers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return list(w, func(yield func(api.EVPNPeer) bool) {
-		for _, p := range st.Peers {
-			x := api.EVPNPeer{Address: p.Addr.String(), AS: p.AS, State: p.State, HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
-				Received: p.In, Sent: p.Out, BFD: p.BFD}
-			if p.Err != nil {
-				x.Error = oneLine(p.Err)
-			}
-			if !p.Since.IsZero() {
-				x.Since = &p.Since
-			}
-			if !yield(x) {
-				return
-			}
+	return listOf(w, st.Peers, func(p evpn.PeerStatus) api.EVPNPeer {
+		x := api.EVPNPeer{Address: p.Addr.String(), AS: p.AS, State: p.State, Error: said(p.Err), HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
+			Received: p.In, Sent: p.Out, BFD: p.BFD}
+		if !p.Since.IsZero() {
+			x.Since = &p.Since
 		}
+		return x
 	})
 }
 
@@ -141,12 +117,8 @@ func (s *server) getEVPNSegments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return list(w, func(yield func(api.EVPNSegment) bool) {
-		for _, x := range st.Segments {
-			if !yield(api.EVPNSegment{VNI: x.VNI, VTEP: text(x.VTEP), RD: x.RD, VRF: x.VRF, Hosts: x.Hosts, Remote: x.Remote, VTEPs: x.VTEPs}) {
-				return
-			}
-		}
+	return listOf(w, st.Segments, func(x evpn.SegmentStatus) api.EVPNSegment {
+		return api.EVPNSegment{VNI: x.VNI, VTEP: text(x.VTEP), RD: x.RD, VRF: x.VRF, Hosts: x.Hosts, Remote: x.Remote, VTEPs: x.VTEPs}
 	})
 }
 
@@ -155,19 +127,15 @@ func (s *server) getEVPNEthernets(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return list(w, func(yield func(api.EVPNEthernetSegment) bool) {
-		for _, e := range st.Ethernets {
-			x := api.EVPNEthernetSegment{ESI: e.ESI, Mode: e.Mode.String(), VTEPs: texts(e.VTEPs), Hosts: e.Hosts, Port: e.Port, State: e.State, Candidates: texts(e.Candidates)}
-			if e.Port != "" {
-				x.Election = e.Election.String()
-			}
-			for _, m := range e.Segments {
-				x.Segments = append(x.Segments, api.EVPNDesignatedMember(m))
-			}
-			if !yield(x) {
-				return
-			}
+	return listOf(w, st.Ethernets, func(e evpn.EthernetStatus) api.EVPNEthernetSegment {
+		x := api.EVPNEthernetSegment{ESI: e.ESI, Mode: e.Mode.String(), VTEPs: texts(e.VTEPs), Hosts: e.Hosts, Port: e.Port, State: e.State, Candidates: texts(e.Candidates)}
+		if e.Port != "" {
+			x.Election = e.Election.String()
 		}
+		for _, m := range e.Segments {
+			x.Segments = append(x.Segments, api.EVPNDesignatedMember(m))
+		}
+		return x
 	})
 }
 
@@ -176,12 +144,8 @@ func (s *server) getEVPNDuplicates(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return list(w, func(yield func(api.EVPNDuplicate) bool) {
-		for _, d := range st.Duplicates {
-			if !yield(api.EVPNDuplicate{VNI: d.VNI, MAC: d.MAC.String(), VTEP: text(d.At)}) {
-				return
-			}
-		}
+	return listOf(w, st.Duplicates, func(d evpn.Duplicate) api.EVPNDuplicate {
+		return api.EVPNDuplicate{VNI: d.VNI, MAC: d.MAC.String(), VTEP: text(d.At)}
 	})
 }
 
@@ -189,7 +153,7 @@ func (s *server) getEVPNDuplicates(w http.ResponseWriter, r *http.Request) error
 func (s *server) getEVPNRoutes(w http.ResponseWriter, r *http.Request) error {
 	_, sp, ok := s.evpn.read()
 	if !ok {
-		return errNoEVPN
+		return noSection("evpn")
 	}
 	wanted, err := wantedRoutes(query(r))
 	if err != nil {
@@ -287,7 +251,7 @@ func (s *server) postEVPN(w http.ResponseWriter, r *http.Request) error {
 	}
 	_, sp, ok := s.evpn.read()
 	if !ok {
-		return errNoEVPN
+		return noSection("evpn")
 	}
 	return s.change(w, r, fmt.Sprintf("%s %v vni %d", x.Op, mac, x.VNI), func() error {
 		if sp == nil || !sp.ClearDuplicate(x.VNI, mac) {
@@ -300,9 +264,7 @@ func (s *server) postEVPN(w http.ResponseWriter, r *http.Request) error {
 // evpnMetrics collects what the section does.
 type evpnMetrics struct{ k *evpnKeeper }
 
-func describeEVPN(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vxswitch_evpn_"+name, help, labels, nil)
-}
+var describeEVPN = described("evpn")
 
 var (
 	descEVPNUp         = describeEVPN("up", "1 if BGP runs; else 0.")
@@ -334,37 +296,34 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
-	}
-	is := map[bool]float64{true: 1}
-	send(descEVPNUp, prometheus.GaugeValue, is[e.State == evpnRunning])
+	to := sink(ch)
+	to.gauge(descEVPNUp, one(e.State == sectionRunning))
 	for _, p := range st.Peers {
 		peer := p.Addr.String()
-		send(descEVPNSession, prometheus.GaugeValue, is[p.State == "established"], peer)
-		send(descEVPNPeerRoutes, prometheus.GaugeValue, float64(p.Routes), peer)
-		send(descEVPNIn, prometheus.CounterValue, float64(p.In), peer)
-		send(descEVPNOut, prometheus.CounterValue, float64(p.Out), peer)
+		to.gauge(descEVPNSession, one(p.State == "established"), peer)
+		to.gauge(descEVPNPeerRoutes, float64(p.Routes), peer)
+		to.count(descEVPNIn, p.In, peer)
+		to.count(descEVPNOut, p.Out, peer)
 	}
-	send(descEVPNAdvertised, prometheus.GaugeValue, float64(e.Advertised))
+	to.gauge(descEVPNAdvertised, float64(e.Advertised))
 	for _, s := range st.Segments {
-		send(descEVPNHosts, prometheus.GaugeValue, float64(s.Hosts), s.VNI.String())
-		send(descEVPNRemote, prometheus.GaugeValue, float64(s.Remote), s.VNI.String())
+		to.gauge(descEVPNHosts, float64(s.Hosts), s.VNI.String())
+		to.gauge(descEVPNRemote, float64(s.Remote), s.VNI.String())
 	}
 	for _, es := range st.Ethernets {
 		if es.Port == "" {
 			continue
 		}
-		send(descEVPNOthers, prometheus.GaugeValue, float64(len(es.VTEPs)), es.ESI)
+		to.gauge(descEVPNOthers, float64(len(es.VTEPs)), es.ESI)
 		for _, m := range es.Segments {
-			send(descEVPNForward, prometheus.GaugeValue, is[m.Forward], es.ESI, m.VNI.String())
+			to.gauge(descEVPNForward, one(m.Forward), es.ESI, m.VNI.String())
 		}
 	}
 	for reason, n := range e.LeftOut {
-		send(descEVPNLeft, prometheus.GaugeValue, float64(n), reason)
+		to.gauge(descEVPNLeft, float64(n), reason)
 	}
 	for reason, n := range e.Malformed {
-		send(descEVPNMalformed, prometheus.CounterValue, float64(n), reason)
+		to.count(descEVPNMalformed, n, reason)
 	}
-	send(descEVPNDuplicates, prometheus.GaugeValue, float64(e.Duplicates))
+	to.gauge(descEVPNDuplicates, float64(e.Duplicates))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -47,9 +46,8 @@ func newFlannel(n *node.Node, log *slog.Logger) *flannelKeeper {
 const (
 	flannelStarting = "starting" // there is no lease yet, or others are not known
 	flannelReady    = "ready"
-	flannelStale    = "stale"  // the store is away: packets go where they went
-	flannelLost     = "lost"   // somebody has taken the lease; another try follows
-	flannelFailed   = "failed" // another try follows
+	flannelStale    = "stale" // the store is away: packets go where they went
+	flannelLost     = "lost"  // somebody has taken the lease; another try follows
 )
 
 // read returns what the section does, and the plane's status; ok is false without a section.
@@ -72,7 +70,7 @@ func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
 		}
 	}
 	if err := now.err; err != nil {
-		f.State, f.Error, f.Again = flannelFailed, oneLine(err), &now.again
+		f.State, f.Error, f.Again = sectionFailed, oneLine(err), &now.again
 		if errors.Is(err, flannel.ErrLost) {
 			f.State = flannelLost
 		}
@@ -87,17 +85,14 @@ func (k *flannelKeeper) trouble() string {
 	if !ok || f.State == flannelReady || f.State == flannelStale {
 		return ""
 	}
-	return fmt.Sprintf("flannel is %s since %s: %s", f.State, f.Since.UTC().Format(time.RFC3339), cmp.Or(f.Error, "there is no lease yet"))
+	return troubled(k.name, f.State, f.Since, cmp.Or(f.Error, "there is no lease yet"))
 }
-
-// errNoFlannel is the answer without the section.
-var errNoFlannel = wrong(http.StatusNotFound, "the configuration has no section flannel")
 
 // getFlannel answers with the state of the section.
 func (s *server) getFlannel(w http.ResponseWriter, r *http.Request) error {
 	f, st, ok := s.flannel.read()
 	if !ok {
-		return errNoFlannel
+		return noSection("flannel")
 	}
 	if n := st.Network; n != nil {
 		f.Network, f.Backend = n.String(), n.Backend.Type
@@ -120,7 +115,7 @@ func (s *server) getFlannel(w http.ResponseWriter, r *http.Request) error {
 func (s *server) getFlannelLeases(w http.ResponseWriter, r *http.Request) error {
 	now, ok := s.flannel.status()
 	if !ok {
-		return errNoFlannel
+		return noSection("flannel")
 	}
 	list := []api.FlannelLease{}
 	if d := now.plane; d != nil && d.Plane() != nil && now.err == nil {
@@ -162,9 +157,7 @@ func flannelLease(l flannel.Lease) api.FlannelLease {
 // flannelMetrics collects what the section does.
 type flannelMetrics struct{ k *flannelKeeper }
 
-func describeFlannel(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vxswitch_flannel_"+name, help, labels, nil)
-}
+var describeFlannel = described("flannel")
 
 var (
 	descFlannelReady      = describeFlannel("ready", "1 if there is a lease and the others are known, also while the store is away; else 0.")
@@ -190,29 +183,27 @@ func (m flannelMetrics) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
+	to := sink(ch)
 	ready := f.State == flannelReady || f.State == flannelStale
-	gauge(descFlannelReady, map[bool]float64{true: 1}[ready])
+	to.gauge(descFlannelReady, one(ready))
 	if s.Network == nil {
 		return
 	}
 	if s.Own.Subnet != (flannel.Subnet{}) {
-		gauge(descFlannelLease, 1, s.Own.Subnet.String(), s.Network.Backend.Type)
+		to.gauge(descFlannelLease, 1, s.Own.Subnet.String(), s.Network.Backend.Type)
 		if !s.Until.IsZero() {
-			gauge(descFlannelExpires, time.Until(s.Until).Seconds())
+			to.gauge(descFlannelExpires, time.Until(s.Until).Seconds())
 		}
 	}
-	gauge(descFlannelLeases, float64(s.Leases))
+	to.gauge(descFlannelLeases, float64(s.Leases))
 	for reason, n := range s.Refused {
-		gauge(descFlannelRefused, float64(n), reason.String())
+		to.gauge(descFlannelRefused, float64(n), reason.String())
 	}
-	ch <- prometheus.MustNewConstMetric(descFlannelMisses, prometheus.CounterValue, float64(s.Misses))
-	ch <- prometheus.MustNewConstMetric(descFlannelUnanswered, prometheus.CounterValue, float64(s.Unanswered))
+	to.count(descFlannelMisses, s.Misses)
+	to.count(descFlannelUnanswered, s.Unanswered)
 	stale := 0.0
 	if !s.Stale.IsZero() {
 		stale = time.Since(s.Stale).Seconds()
 	}
-	gauge(descFlannelStale, stale)
+	to.gauge(descFlannelStale, stale)
 }

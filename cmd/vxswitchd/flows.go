@@ -62,9 +62,7 @@ func (s *server) getFlows(w http.ResponseWriter, r *http.Request) error {
 // flowMetrics collects what the kernel carries.
 type flowMetrics struct{ n *node.Node }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vxswitch_offload_"+name, help, labels, nil)
-}
+var describe = described("offload")
 
 var (
 	descFlows   = describe("flows", "Flows that the kernel carries.")
@@ -87,16 +85,14 @@ func (m flowMetrics) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
-	ch <- prometheus.MustNewConstMetric(descFlows, prometheus.GaugeValue, float64(st.Flows))
-	count := func(d *prometheus.Desc, n uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-	}
-	count(descFrames, st.Carried.Frames)
-	count(descBytes, st.Carried.Bytes)
+	to := sink(ch)
+	to.gauge(descFlows, float64(st.Flows))
+	to.count(descFrames, st.Carried.Frames)
+	to.count(descBytes, st.Carried.Bytes)
 	for cause, n := range st.Refused {
-		count(descRefused, n, cause)
+		to.count(descRefused, n, cause)
 	}
 	for cause, n := range st.Misses {
-		count(descMisses, n, cause)
+		to.count(descMisses, n, cause)
 	}
 }

@@ -2,17 +2,40 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"sync"
 	"time"
 )
 
-// A plane is a control plane that a section of the file runs. Run ends with ctx, or with an error.
+// A plane is a control plane that a section of the file runs. Run ends with ctx, or with an error. What a plane leaves is gone with it,
+// unless it is a leaver.
 type plane interface {
 	comparable
 	Run(ctx context.Context) error
+}
+
+// A leaver is a plane that leaves something for the next one.
+type leaver interface {
 	Leave() // the end of Run is for good: the section is removed
+}
+
+// States of a section, as vxsctl shows them; some have others, too.
+const (
+	sectionRunning = "running"
+	sectionFailed  = "failed" // another try follows
+)
+
+// noSection is the answer about a section that the configuration does not have.
+func noSection(name string) error {
+	return wrong(http.StatusNotFound, "the configuration has no section %s", name)
+}
+
+// troubled is the line of /healthz about a section.
+func troubled(name, state string, since time.Time, why string) string {
+	return fmt.Sprintf("%s is %s since %s: %s", name, state, since.UTC().Format(time.RFC3339), why)
 }
 
 // Pauses after which a plane that has ended with an error is tried again.
@@ -131,8 +154,8 @@ func (k *keeper[C, P]) end(forGood bool) {
 
 // leaving tells the plane if its end is for good. k.mu is held.
 func (k *keeper[C, P]) leaving() {
-	if none := *new(P); k.leave && k.state.plane != none {
-		k.state.plane.Leave()
+	if p, ok := any(k.state.plane).(leaver); ok && k.leave && k.state.plane != *new(P) {
+		p.Leave()
 	}
 }
 

@@ -40,6 +40,27 @@ func metricsAddr(text string) (string, error) {
 	return a.String(), nil
 }
 
+// described returns what makes the descriptions of a section's metrics.
+func described(section string) func(name, help string, labels ...string) *prometheus.Desc {
+	return func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("vxswitch_"+section+"_"+name, help, labels, nil)
+	}
+}
+
+// A sink takes what a Collector collects.
+type sink chan<- prometheus.Metric
+
+func (s sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (s sink) count(d *prometheus.Desc, n uint64, labels ...string) {
+	s <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+// one is the value of a gauge that is 1 or 0.
+func one(is bool) float64 { return map[bool]float64{true: 1}[is] }
+
 // A monitor serves /metrics and /healthz over TCP.
 type monitor struct {
 	http   http.Server

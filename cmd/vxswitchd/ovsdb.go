@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,15 +13,9 @@ import (
 	"github.com/vxswitch/vxswitch/ovsdb"
 )
 
-// A controlled is the plane of the section ovsdb. What it leaves is gone when it ends.
-type controlled struct{ *ovsdb.Switch }
-
-// Leave implements plane.
-func (controlled) Leave() {}
-
 // An ovsdbKeeper runs the section ovsdb.
 type ovsdbKeeper struct {
-	keeper[ovsdb.Config, controlled]
+	keeper[ovsdb.Config, *ovsdb.Switch]
 }
 
 func newOVSDB(n *node.Node, log *slog.Logger) *ovsdbKeeper {
@@ -34,18 +26,14 @@ func newOVSDB(n *node.Node, log *slog.Logger) *ovsdbKeeper {
 		gone := func(p string) bool { return !slices.Contains(next.Ports, p) }
 		return old.Restarts(next) || slices.ContainsFunc(old.Ports, gone)
 	}
-	k.configure = func(s controlled, c *ovsdb.Config) error { return s.Configure(c) }
-	k.make = func(c *ovsdb.Config) (controlled, error) {
+	k.configure = (*ovsdb.Switch).Configure
+	k.make = func(c *ovsdb.Config) (*ovsdb.Switch, error) {
 		with := *c
-		with.Log = log.With("section", "ovsdb")
-		s, err := ovsdb.New(n, &with)
-		return controlled{s}, err
+		with.Log = log.With("section", k.name)
+		return ovsdb.New(n, &with)
 	}
 	return k
 }
-
-// errNoOVSDB is the answer without the section.
-var errNoOVSDB = wrong(http.StatusNotFound, "the configuration has no section ovsdb")
 
 // read returns what the section does; ok is false without a section.
 func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
@@ -57,9 +45,9 @@ func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
 	o = api.OVSDB{State: ovsdb.Connecting, Since: now.since, Target: cfg.Target, Switch: cfg.Name, LeftOut: map[string]int{}, Refused: map[string]string{}}
 	switch {
 	case now.err != nil:
-		o.State, o.Error, o.Again = "failed", oneLine(now.err), &now.again
+		o.State, o.Error, o.Again = sectionFailed, oneLine(now.err), &now.again
 		return o, st, true
-	case now.plane.Switch == nil:
+	case now.plane == nil:
 		return o, st, true
 	}
 	st = now.plane.Status()
@@ -89,13 +77,13 @@ func (k *ovsdbKeeper) trouble() string {
 	if !ok || o.State == ovsdb.Connected || o.Stale {
 		return ""
 	}
-	return fmt.Sprintf("ovsdb is %s since %s: %s", o.State, o.Since.UTC().Format(time.RFC3339), cmp.Or(o.Error, "the database has not answered yet"))
+	return troubled(k.name, o.State, o.Since, cmp.Or(o.Error, "the database has not answered yet"))
 }
 
 func (s *server) getOVSDB(w http.ResponseWriter, r *http.Request) error {
 	o, _, ok := s.ovsdb.read()
 	if !ok {
-		return errNoOVSDB
+		return noSection("ovsdb")
 	}
 	return reply(w, o)
 }
@@ -103,23 +91,15 @@ func (s *server) getOVSDB(w http.ResponseWriter, r *http.Request) error {
 func (s *server) getOVSDBLeftOut(w http.ResponseWriter, r *http.Request) error {
 	_, st, ok := s.ovsdb.read()
 	if !ok {
-		return errNoOVSDB
+		return noSection("ovsdb")
 	}
-	return list(w, func(yield func(api.OVSDBRow) bool) {
-		for _, l := range st.Left {
-			if !yield(api.OVSDBRow{Table: l.Table, UUID: l.ID, Reason: l.Reason}) {
-				return
-			}
-		}
-	})
+	return listOf(w, st.Left, func(l ovsdb.Left) api.OVSDBRow { return api.OVSDBRow{Table: l.Table, UUID: l.ID, Reason: l.Reason} })
 }
 
 // ovsdbMetrics collects what the section does.
 type ovsdbMetrics struct{ k *ovsdbKeeper }
 
-func describeOVSDB(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vxswitch_ovsdb_"+name, help, labels, nil)
-}
+var describeOVSDB = described("ovsdb")
 
 var (
 	descOVSDBUp       = describeOVSDB("up", "1 if the node is connected with the database, as its switch; else 0.")
@@ -145,17 +125,15 @@ func (m ovsdbMetrics) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		return
 	}
-	gauge := func(d *prometheus.Desc, n int, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
-	}
-	gauge(descOVSDBUp, map[bool]int{true: 1}[o.State == ovsdb.Connected])
-	gauge(descOVSDBSegments, o.Segments)
-	gauge(descOVSDBRows, o.Rows)
-	gauge(descOVSDBHosts, o.Hosts)
-	gauge(descOVSDBRefused, len(o.Refused))
+	to := sink(ch)
+	to.gauge(descOVSDBUp, one(o.State == ovsdb.Connected))
+	to.gauge(descOVSDBSegments, float64(o.Segments))
+	to.gauge(descOVSDBRows, float64(o.Rows))
+	to.gauge(descOVSDBHosts, float64(o.Hosts))
+	to.gauge(descOVSDBRefused, float64(len(o.Refused)))
 	for reason, n := range o.LeftOut {
-		gauge(descOVSDBLeft, n, reason)
+		to.gauge(descOVSDBLeft, float64(n), reason)
 	}
-	ch <- prometheus.MustNewConstMetric(descOVSDBSent, prometheus.CounterValue, float64(o.Transactions))
-	ch <- prometheus.MustNewConstMetric(descOVSDBFailed, prometheus.CounterValue, float64(o.Failed))
+	to.count(descOVSDBSent, o.Transactions)
+	to.count(descOVSDBFailed, o.Failed)
 }

@@ -23,6 +23,17 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
+// listOf sends what is shown of each element of a list.
+func listOf[S, T any](w http.ResponseWriter, all []S, shown func(S) T) error {
+	return list(w, func(yield func(T) bool) {
+		for _, x := range all {
+			if !yield(shown(x)) {
+				return
+			}
+		}
+	})
+}
+
 // list sends a list without keeping it in memory.
 func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
 	w.Header().Set("Content-Type", "application/json")
