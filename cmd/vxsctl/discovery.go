@@ -1,30 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/api"
 )
 
-// discoveryTables has those of lists of discovery.
-var discoveryTables = map[string]table{"neighbours": discoveryNeighbours, "hosts": discoveryHosts}
-
-// discovery shows a list of the section discovery.
-func (s *session) discovery(ctx context.Context, w *words) error {
-	q, err := w.keys()
-	if err != nil {
-		return err
-	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/discovery/"+w.op, q, nil)
-	if err != nil {
-		return err
-	}
-	return s.show(text, discoveryTables[w.op])
+var discoveryLists = map[string]sublist{
+	"neighbours": {"/v1/discovery/neighbours", discoveryNeighbours, nil},
+	"hosts":      {"/v1/discovery/hosts", discoveryHosts, nil},
 }
 
 var upDown = map[bool]string{true: "up", false: "down"}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,29 +14,15 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// evpnTables has those of lists of evpn.
-var evpnTables = map[string]table{"peers": evpnPeers, "vni": evpnSegments, "es": evpnEthernets, "routes": evpnRoutes, "duplicates": evpnDuplicates}
-
-// evpn shows a list of EVPN, or lets a MAC move again.
-func (s *session) evpn(ctx context.Context, w *words) error {
-	if w.op == api.Clear {
-		return s.evpnClear(ctx, w)
-	}
-	var allowed []string
-	if w.op == "routes" {
-		allowed = []string{"type", "vni", "peer"}
-	}
-	q, err := w.keys(allowed...)
-	if err != nil {
-		return err
-	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/evpn/"+w.op, q, nil)
-	if err != nil {
-		return err
-	}
-	return s.show(text, evpnTables[w.op])
+var evpnLists = map[string]sublist{
+	"peers":      {"/v1/evpn/peers", evpnPeers, nil},
+	"vni":        {"/v1/evpn/vni", evpnSegments, nil},
+	"es":         {"/v1/evpn/es", evpnEthernets, nil},
+	"routes":     {"/v1/evpn/routes", evpnRoutes, []string{"type", "vni", "peer"}},
+	"duplicates": {"/v1/evpn/duplicates", evpnDuplicates, nil},
 }
 
+// evpnClear lets a MAC move again.
 func (s *session) evpnClear(ctx context.Context, w *words) error {
 	word := w.next()
 	mac, err := frame.ParseMAC(word)

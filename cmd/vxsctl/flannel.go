@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,17 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/api"
 )
 
-// flannel shows the leases of other nodes.
-func (s *session) flannel(ctx context.Context, w *words) error {
-	if _, err := w.keys(); err != nil {
-		return err
-	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/flannel/leases", nil, nil)
-	if err != nil {
-		return err
-	}
-	return s.show(text, flannelLeases)
-}
+var flannelLists = map[string]sublist{"leases": {"/v1/flannel/leases", flannelLeases, nil}}
 
 // lasting returns the state of a section, since when, and when it is tried again.
 func lasting(state string, since time.Time, again *time.Time) string {

@@ -128,13 +128,21 @@ func (s *session) do(ctx context.Context, args []string) error {
 	return s.command(ctx, args[0], &words{rest: args[1:]})
 }
 
-// A command is what the first word says. One with a table shows that, unless an operation follows.
+// A command is what the first word says. One with a table shows that, unless an operation follows. do has those that are not in lists.
 type command struct {
 	name  string
-	table table    // of the answer to GET /v1/NAME
-	keys  []string // parameters of that request
-	ops   []string // beside show
+	table table              // of the answer to GET /v1/NAME
+	keys  []string           // parameters of that request
+	ops   []string           // beside show
+	lists map[string]sublist // operations that show another list
 	do    func(s *session, ctx context.Context, w *words) error
+}
+
+// A sublist is a list of the API as a table, with the parameters of its request.
+type sublist struct {
+	path  string
+	table table
+	keys  []string
 }
 
 var commands = []command{
@@ -150,10 +158,10 @@ var commands = []command{
 	{name: "flood", table: floodTable},
 	{name: "bfd", table: bfdTable},
 	{name: "flows", table: flowsTable},
-	{name: "flannel", table: flannelTable, ops: []string{"leases"}, do: (*session).flannel},
-	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "es", "routes", "duplicates", api.Clear}, do: (*session).evpn},
-	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, do: (*session).ovsdb},
-	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, do: (*session).discovery},
+	{name: "flannel", table: flannelTable, ops: []string{"leases"}, lists: flannelLists},
+	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "es", "routes", "duplicates", api.Clear}, lists: evpnLists, do: (*session).evpnClear},
+	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, lists: ovsdbLists},
+	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, lists: discoveryLists},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},
 	{name: "config", do: (*session).config},
 	{name: "stats", table: statsTable},
@@ -189,7 +197,10 @@ func (s *session) command(ctx context.Context, name string, w *words) error {
 			return err
 		}
 		if w.op == "show" {
-			return s.list(ctx, w)
+			return s.list(ctx, w, sublist{"/v1/" + w.name, w.table, w.command.keys})
+		}
+		if l, ok := w.lists[w.op]; ok {
+			return s.list(ctx, w, l)
 		}
 	}
 	return w.do(s, ctx, w)

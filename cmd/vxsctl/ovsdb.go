@@ -1,26 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/api"
 )
 
-// ovsdb shows rows of the database without effect.
-func (s *session) ovsdb(ctx context.Context, w *words) error {
-	if _, err := w.keys(); err != nil {
-		return err
-	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/ovsdb/leftout", nil, nil)
-	if err != nil {
-		return err
-	}
-	return s.show(text, ovsdbLeftOut)
-}
+var ovsdbLists = map[string]sublist{"left-out": {"/v1/ovsdb/leftout", ovsdbLeftOut, nil}}
 
 func ovsdbTable(text []byte) ([][]string, error) {
 	var o api.OVSDB

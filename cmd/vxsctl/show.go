@@ -20,17 +20,17 @@ import (
 // A table formats an answer as columns with a header.
 type table func(answer []byte) ([][]string, error)
 
-// list prints the table of a command.
-func (s *session) list(ctx context.Context, w *words) error {
-	q, err := w.keys(w.command.keys...)
+// list prints a list of the API as a table.
+func (s *session) list(ctx context.Context, w *words, l sublist) error {
+	q, err := w.keys(l.keys...)
 	if err != nil {
 		return err
 	}
-	text, err := s.Do(ctx, http.MethodGet, "/v1/"+w.name, q, nil)
+	text, err := s.Do(ctx, http.MethodGet, l.path, q, nil)
 	if err != nil {
 		return err
 	}
-	return s.show(text, w.table)
+	return s.show(text, l.table)
 }
 
 // show prints an answer, as it is or as a table.
