@@ -67,7 +67,7 @@ func (s *Speaker) hearOwn(now time.Duration) {
 	list := s.own
 	s.own = nil
 	for _, x := range list {
-		s.hear(now, s.cfg.Local, x.network, x.message)
+		s.refuse(s.hear(now, s.cfg.Local, x.network, x.message))
 	}
 }
 
@@ -95,7 +95,12 @@ func (s *Speaker) receive(from netip.Addr, b []byte) {
 	defer s.mu.Unlock()
 	s.counts.in++
 	s.counts.bytesIn += uint64(len(b))
-	if why := s.take(s.now(), from, b); why != "" {
+	s.refuse(s.take(s.now(), from, b))
+}
+
+// refuse counts what was refused, unless the reason is "".
+func (s *Speaker) refuse(why string) {
+	if why != "" {
 		s.counts.refused[why]++
 	}
 }
