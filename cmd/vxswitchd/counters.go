@@ -194,6 +194,14 @@ func tallied(n *node.Node, vsis []*vswitch.VSI) iter.Seq[api.Segment] {
 // oneLine returns the text of an error on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
+// said is oneLine, "" for nil.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return oneLine(err)
+}
+
 // memberOf returns a segment of a port, which is no tunnel, with the tag of the attachment.
 func memberOf(vni frame.VNI, tag uint32) api.Member {
 	return api.Member{VNI: vni, Tag: tag &^ frame.ServiceTag, Service: tag&frame.ServiceTag != 0}

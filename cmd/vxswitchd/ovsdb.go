@@ -63,14 +63,6 @@ func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
 	return o, st, true
 }
 
-// said returns the text of an error, "" for nil.
-func said(err error) string {
-	if err == nil {
-		return ""
-	}
-	return oneLine(err)
-}
-
 // trouble returns a line for /healthz if the node knows of no controller. A database that is away later is none: what it said last holds.
 func (k *ovsdbKeeper) trouble() string {
 	o, _, ok := k.read()
