@@ -123,7 +123,7 @@ func TestDocumentedRequests(t *testing.T) {
 			}
 		}
 	}
-	if n := len(newServer(nil, nil, nil).handlers()); n != len(api.Requests) {
+	if n := len(newServer(nil, silent, nil, nil).handlers()); n != len(api.Requests) {
 		t.Errorf("the node has %d requests, want %d", n, len(api.Requests))
 	}
 

@@ -115,7 +115,7 @@ func TestReplaceSnooped(t *testing.T) {
 	segment, err := n.Segment(10, nil)
 	must(t, err)
 	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
-	s := newServer(n, nil, nil)
+	s := newServer(n, silent, nil, nil)
 	defer s.close()
 	table, ip := n.Neighbours(10).Table(), netip.MustParseAddr("10.0.10.7")
 	if o := table.Learn(&arp.Claim{IP: ip, MAC: frame.MAC{2, 0, 0, 0, 0, 7}, From: frame.NewDest(1, 0)}, 5); o != arp.New {

@@ -116,7 +116,7 @@ func TestDeleteLearned(t *testing.T) {
 	segment, err := n.Segment(10, nil)
 	must(t, err)
 	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
-	s := newServer(n, nil, nil)
+	s := newServer(n, silent, nil, nil)
 	defer s.close()
 	vsi, err := segment.Switch()
 	must(t, err)

@@ -43,7 +43,7 @@ func TestFlannelStates(t *testing.T) {
 		m.Put(subnet, (&flannel.Attrs{Type: "vxlan", IPv4: flannel.End{PublicIP: netip.MustParseAddr("192.0.2.2"), VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}}}).Value(), time.Hour)
 	}
 
-	s := newServer(n, nil, nil)
+	s := newServer(n, silent, nil, nil)
 	k := newFlannel(n, slog.New(slog.DiscardHandler))
 	k.store = &flannel.Registry{KV: m.KV()}
 	making := k.make

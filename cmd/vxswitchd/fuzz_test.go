@@ -136,7 +136,7 @@ func fuzzServer(f *testing.F) (*server, func()) {
 	ended := make(chan struct{})
 	go func() { n.Run(context.Background()); close(ended) }()
 	must(f, n.Apply(&cfg.Config))
-	s := newServer(n, func() error { return nil }, func(*file.Config) error { return nil })
+	s := newServer(n, silent, func() error { return nil }, func(*file.Config) error { return nil })
 	return s, func() {
 		s.close()
 		n.Close()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -153,3 +154,6 @@ func freePort(t *testing.T) int {
 }
 
 var must = check.OK
+
+// silent logs nothing.
+var silent = slog.New(slog.DiscardHandler)

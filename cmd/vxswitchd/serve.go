@@ -57,9 +57,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 		return err
 	}
 	d := &daemon{file: name, n: n, out: out}
-	d.api = newServer(n, d.reload, d.apply)
-	d.api.flannel, d.api.evpn, d.api.ovsdb = newFlannel(n, log), newEVPN(n, log), newOVSDB(n, log)
-	d.api.discovery = newDiscovery(n, log)
+	d.api = newServer(n, log, d.reload, d.apply)
 	var running sync.WaitGroup
 	running.Go(func() { n.Run(context.Background()) }) // Close ends it
 	defer running.Wait()

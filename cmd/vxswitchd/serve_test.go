@@ -23,7 +23,7 @@ func TestReloadDuringChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.json")
 	must(t, os.WriteFile(file, []byte(`{"segments": [{"vni": 40}]}`), 0o644))
 	d := &daemon{file: file, n: n, out: io.Discard}
-	d.api = newServer(n, d.reload, d.apply)
+	d.api = newServer(n, silent, d.reload, d.apply)
 	defer d.close()
 	ended := make(chan error, 1)
 	change := d.api.plain(func(w http.ResponseWriter, r *http.Request) error {

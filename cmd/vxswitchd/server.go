@@ -66,10 +66,10 @@ type server struct {
 	tracing  atomic.Bool
 }
 
-func newServer(n *node.Node, reload func() error, apply func(*file.Config) error) *server {
-	silent := slog.New(slog.DiscardHandler)
+// newServer returns a server whose sections write to the logger; reload and apply change the node.
+func newServer(n *node.Node, to *slog.Logger, reload func() error, apply func(*file.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, apply: apply, flannel: newFlannel(n, silent), evpn: newEVPN(n, silent), ovsdb: newOVSDB(n, silent), discovery: newDiscovery(n, silent), rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, to), evpn: newEVPN(n, to), ovsdb: newOVSDB(n, to), discovery: newDiscovery(n, to), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()

@@ -499,7 +499,7 @@ func TestWaiting(t *testing.T) {
 	n, err := node.New(nil)
 	must(t, err)
 	defer n.Close()
-	s := newServer(n, nil, nil)
+	s := newServer(n, silent, nil, nil)
 	defer s.close()
 	read := func(path string) (list []api.Row) {
 		answer := httptest.NewRecorder()

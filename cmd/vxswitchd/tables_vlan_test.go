@@ -48,7 +48,7 @@ func TestMembersInTables(t *testing.T) {
 	n, err := node.New(&node.Options{Owners: []string{owner}})
 	must(t, err)
 	defer n.Close()
-	s := newServer(n, nil, nil)
+	s := newServer(n, silent, nil, nil)
 	defer s.close()
 	ask := func(method, path, body string) (int, string) {
 		w := httptest.NewRecorder()

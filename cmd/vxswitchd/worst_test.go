@@ -18,7 +18,7 @@ func TestWorstRequests(t *testing.T) {
 	const attackers, rounds, pace = 20, 300, 2 * time.Second // connections of each kind; rounds of requests, and how often
 	run := func(attack bool) (served int) {
 		synctest.Test(t, func(t *testing.T) {
-			s, results := newServer(nil, nil, nil), make(chan int, 3)
+			s, results := newServer(nil, silent, nil, nil), make(chan int, 3)
 			handlers := map[string]http.Handler{
 				"table": s.table(func(http.ResponseWriter, *http.Request) error {
 					time.Sleep(20 * time.Millisecond)
