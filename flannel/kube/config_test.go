@@ -21,7 +21,7 @@ func TestConfig(t *testing.T) {
 		"Prefix: flannel: must be a domain in lower case":     {Node: "n", Prefix: "flannel"},
 		"Prefix: a.b/c/d: must be":                            {Node: "n", Prefix: "a.b/c/d"},
 		"Timeout: 1ms: must be 100ms or longer, or 0 for 10s": {Node: "n", Timeout: time.Millisecond},
-		"kube: no API server: stat /none: no such file":       {Node: "n", Kubeconfig: "/none"},
+		"kube: no API server: kubeconfig file /none: stat":    {Node: "n", Kubeconfig: "/none"},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -229,7 +229,7 @@ func TestAskWhole(t *testing.T) {
 	}
 }
 
-// Whatever a text is, it is read in time and memory of its length.
+// Whatever a text is, it is read in time and memory of its length. Time of its square would be many minutes.
 func TestHostile(t *testing.T) {
 	many := func(before, x, after string) string {
 		return before + strings.TrimSuffix(strings.Repeat(x, (1<<20)/len(x)), ",") + after
@@ -257,7 +257,7 @@ func TestHostile(t *testing.T) {
 			}
 			err = r.Err()
 		}
-		if n := len(err.Error()); n > 8<<20 || time.Since(begun) > 5*time.Second {
+		if n := len(err.Error()); n > 8<<20 || time.Since(begun) > time.Minute {
 			t.Errorf("%s: %v, %d bytes of errors", name, time.Since(begun), n)
 		}
 	}
