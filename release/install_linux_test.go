@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/docs"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -88,7 +90,14 @@ func (m *machine) do(commands string, binds ...string) string {
 	}
 	// Not by exec: programs of systemd are other ones as process 1, and must see that this is a chroot.
 	script += `status=0; chroot ` + m.root + ` env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -ec "cd; $1" || status=$?; exit $status`
-	return m.Run("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", commands)
+	// Longer than other commands of a lab: one of these compiles all programs.
+	ctx, cancel := context.WithTimeout(m.t.Context(), 10*time.Minute)
+	defer cancel()
+	out, err := netns.Command(ctx, m.NS, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", commands).CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("%v, %v:\n%s", err, ctx.Err(), out)
+	}
+	return string(out)
 }
 
 // unit verifies the unit as installed, and starts what it starts.

@@ -150,8 +150,18 @@ func (g *guest) announce(i int, mac string) {
 	g.l.t.Helper()
 	if !g.l.v6 {
 		g.SetMAC(g.dev, mac)
-		// It is done when it has spoken, and waits for an answer all the same.
+		spoken := func() (n int) {
+			for _, s := range said(g.link, 0, true) {
+				if s.target == g.ip.String() {
+					n++
+				}
+			}
+			return n
+		}
+		before := spoken()
+		// It waits for an answer when it has spoken, which nobody needs.
 		g.Start("arping", []string{"-U", "-A"}[i%2], "-c", "1", "-w", "3", "-I", g.dev, g.ip.String())
+		g.Until("it has spoken", func() bool { return spoken() > before })
 		return
 	}
 	g.Sysctl("net.ipv6.conf."+g.dev+".ndisc_notify", "1")
