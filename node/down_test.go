@@ -380,10 +380,10 @@ func TestDownMemberFails(t *testing.T) {
 func TestDownAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMortal(t, mortals)
-		m.mu.Lock()
+		m.Node.mu.Lock()
 		m.end()
 		m.failed("a", nil)
-		m.mu.Unlock()
+		m.Node.mu.Unlock()
 		m.settle()
 		m.wantLog("a port is down", 0)
 	})
