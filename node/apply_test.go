@@ -17,6 +17,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/carry"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -35,7 +36,18 @@ func running(t *testing.T, o ...*Options) *Node {
 			t.Errorf("Run: %v", err)
 		}
 	})
+	begun(t, n)
 	return n
+}
+
+// begun waits until a node runs: Run waits for a change that has come before it.
+func begun(t *testing.T, n *Node) {
+	t.Helper()
+	fake.Until(t, "the node runs", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.ending != nil
+	})
 }
 
 // ofPort replaces 14789, the port of tunnels on loopback, by one of this process: another may run the same tests.

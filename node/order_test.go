@@ -24,6 +24,7 @@ func flood(t *testing.T, n *Node, a *port.Pipe, sent uint64) {
 func TestNoFloodAndRules(t *testing.T) {
 	n, _, _ := inMemory(t)
 	go n.Run(t.Context())
+	begun(t, n)
 	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
 	must(t, n.Policy(Policy{Name: "p", Config: policy.Config{Default: policy.Deny}}))
 	seg := addSegment(t, n, 1, &Segment{Policy: "p", Tunnels: []SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}})
