@@ -87,11 +87,11 @@ func TestConverge(t *testing.T) {
 func whole(t *testing.T, n int) (start, change cost, rest [2]float64) {
 	f := newFabric(t, n, 1, 2)
 	defer f.close()
-	var all cost
+	var sum cost
 	var of cost // of the advertisement that changes
 	count := false
 	f.net.heard = func(from, _ netip.Addr, b []byte) {
-		all.messages, all.bytes = all.messages+1, all.bytes+len(b)
+		sum.messages, sum.bytes = sum.messages+1, sum.bytes+len(b)
 		if !count {
 			return
 		}
@@ -108,24 +108,36 @@ func whole(t *testing.T, n int) (start, change cost, rest [2]float64) {
 			}
 		}
 	}
+	counted := func() (c cost) { // since it was asked last
+		f.net.mu.Lock()
+		defer f.net.mu.Unlock()
+		c, sum = sum, cost{}
+		return c
+	}
 	began := time.Now()
 	f.start()
 	f.until(func(l *leaf) bool { _, owners := l.speaker.state.Adverts(); return owners == n })
-	start = all
-	start.time = time.Since(began)
+	took := time.Since(began)
+	start = counted()
+	start.time = took
 	time.Sleep(45 * time.Second) // the servers are young no more
-	all = cost{}
+	counted()
 	time.Sleep(25 * time.Second)
+	all := counted()
 	rest = [2]float64{float64(all.messages) / 25 / float64(n), float64(all.bytes) / 25 / float64(n)}
 	time.Sleep(3 * time.Second)
 	mac := frame.MAC{2, 0, 0, 0, 1, 1}
-	count, began = true, time.Now()
+	began = time.Now()
+	f.net.mu.Lock()
+	count = true
+	f.net.mu.Unlock()
 	(&host{mac: mac}).move(f.leaves[n-1], f.leaves[n-1].ports[0])
 	f.until(func(l *leaf) bool { _, ok := l.speaker.state.Best(100, mac); return ok })
-	of.time = time.Since(began)
+	took = time.Since(began)
 	time.Sleep(20 * time.Millisecond)
 	f.net.mu.Lock()
 	defer f.net.mu.Unlock()
+	of.time = took
 	return start, of, rest
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,17 +131,16 @@ func testMulticast(t *testing.T, group, other, sysctl string, kernel bool) {
 	raw, err := hex.DecodeString(dst)
 	must(t, err)
 	copy(mac[:], raw)
-	known := func(s *site, n int) bool {
-		listeners := 0
+	listeners := func(s *site) (places []string) {
 		for x := range s.Snooper(100).All() {
 			if x.Group == netip.MustParseAddr(group) {
-				listeners++
+				places = append(places, s.Switch().Name(x.Dest))
 			}
 		}
-		return listeners == n
+		return places
 	}
 	for _, s := range sites {
-		s.h.Until("all listeners are known", func() bool { return known(s, 3) })
+		s.h.Until("all listeners are known", func() bool { return len(listeners(s)) == 3 })
 	}
 	for _, s := range sites {
 		s.h.Until("hosts have answered", func() bool { st := s.Snooper(100).Stats(); return st.IPv4 && st.IPv6 })
@@ -178,7 +178,10 @@ func testMulticast(t *testing.T, group, other, sysctl string, kernel bool) {
 	said["b1"].c.Close()
 	said["a2"].c.Close()
 	for _, s := range sites {
-		s.h.Until("those who have left are forgotten", func() bool { return known(s, 1) })
+		s.h.Until("those who have left are forgotten", func() bool {
+			// A bridge that asks is a router, and may keep to itself what its hosts answer.
+			return !slices.ContainsFunc(listeners(s), func(place string) bool { return !strings.Contains(place, "192.0.2.3") })
+		})
 	}
 	b := hosts["b1"].Capture(devs["b1"], "udp port 5000")
 	say(t, hosts["a1"], devs["a1"], group)
