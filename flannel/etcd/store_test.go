@@ -43,7 +43,7 @@ type lab struct {
 func newLab(t *testing.T, s *etcdlab.Server) *lab {
 	l := &lab{t: t, server: s, proxy: etcdlab.NewProxy(t, s.Addr), prefix: prefix()}
 	scheme, _, _ := strings.Cut(s.URL, "://")
-	l.cfg = etcd.Config{Endpoints: []string{scheme + "://" + l.proxy.Addr}, Prefix: l.prefix, TTL: 2 * time.Second, Timeout: 5 * time.Second, KeepAlive: time.Second}
+	l.cfg = etcd.Config{Endpoints: []string{scheme + "://" + l.proxy.Addr}, Prefix: l.prefix, TTL: 10 * time.Second, Timeout: 5 * time.Second, KeepAlive: time.Second}
 	return l
 }
 

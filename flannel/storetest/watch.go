@@ -75,7 +75,7 @@ func (f *follower) want(what string, keys ...string) {
 
 func (f *follower) until(what string, ok func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		f.mu.Lock()
 		is := ok()
 		f.mu.Unlock()
@@ -105,8 +105,8 @@ func watch(t tester) {
 	}
 	t.Remove("10.3.1.0-24")
 	f.want("one less", "10.3.30.0-24")
-	t.Put("10.3.31.0-24", value("1.1.1.4"), 2*time.Second)
-	f.want("one for two seconds", "10.3.30.0-24", "10.3.31.0-24")
+	t.Put("10.3.31.0-24", value("1.1.1.4"), 8*time.Second)
+	f.want("one for eight seconds", "10.3.30.0-24", "10.3.31.0-24")
 	f.want("without it", "10.3.30.0-24")
 	f.stop()
 	if f.snapshots != 1 || len(f.errs) != 1 {
