@@ -52,7 +52,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 			w.reply(f, c)
 		}
 	}
-	if class != UnknownUnicast {
+	if c.slots.Gateway != nil && class != UnknownUnicast {
 		n += w.gatewayCopy(f, c, &nobody)
 	}
 	if n == 0 {
@@ -77,10 +77,10 @@ func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) 
 	return 0, true
 }
 
-// gatewayCopy gives the gateway a copy of a flooded frame, if there is one. It returns the number of copies that it took, and
+// gatewayCopy gives the gateway a copy of a flooded frame. It returns the number of copies that it took, and
 // sets the reason if it drops the frame. It may rewrite the frame, so what is staged is written first.
 func (w *worker) gatewayCopy(f *frame.Frame, c *circuit, why *frame.Reason) int {
-	if c.slots.Gateway == nil || c.keepsTag(f) {
+	if c.keepsTag(f) {
 		return 0
 	}
 	w.flush()

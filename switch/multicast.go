@@ -41,7 +41,9 @@ func (w *worker) multicast(f *frame.Frame, c *circuit, to *frame.Selection, loca
 		}
 		n += w.copyTo(f, c, e, d.Peer())
 	}
-	n += w.gatewayCopy(f, c, &nobody)
+	if c.slots.Gateway != nil {
+		n += w.gatewayCopy(f, c, &nobody)
+	}
 	switch {
 	case n > 0:
 		w.rx.add(floodCounter(Multicast), 1)

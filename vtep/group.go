@@ -67,7 +67,7 @@ func (w *writer) wrapGroups(l *floodList, i int, o *frame.Out) (*wrapped, frame.
 	x := &w.scratch[i].wrapped
 	switch {
 	case w.v.marksCopies():
-		x = &w.scratch[i].group
+		x = &w.groups[i]
 	case !l.noPeers():
 		return x, frame.NotDropped // wrapped already
 	}
@@ -78,7 +78,7 @@ func (w *writer) wrapGroups(l *floodList, i int, o *frame.Out) (*wrapped, frame.
 func (w *writer) toGroups(l *floodList, x *wrapped, i int, o *frame.Out, varied bool) {
 	for _, h := range l.groups {
 		if varied {
-			if o.F.SegLen()+x.extra > w.v.mtuTo(h) {
+			if o.F.SegLen()+int(x.extra) > w.v.mtuTo(h) {
 				p := &w.scratch[i]
 				p.copies++
 				p.lose(tooLong, 1, frame.TooBig)

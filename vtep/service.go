@@ -165,15 +165,18 @@ func (r *reader) forget(b *frame.Batch) {
 
 // addNSH puts an NSH between the header and a frame, if the handler says so. To one hop the frame must fit with it.
 func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, to *hop) frame.Reason {
-	p.long = w.services.Send(append(p.long[:0], p.header[:]...), f, vni)
-	n := len(p.long) - encap.VXLANLen
+	from := len(w.headers)
+	b := w.services.Send(append(w.headers, p.header[:]...)[from:], f, vni)
+	w.headers = append(w.headers[:from], b...)
+	b = w.headers[from:]
+	n := len(b) - encap.VXLANLen
 	if n == 0 {
 		return frame.NotDropped
 	}
 	if n < 0 {
 		return frame.BadHeader
 	}
-	h, drop := encap.ParseNSH(p.long[encap.VXLANLen:])
+	h, drop := encap.ParseNSH(b[encap.VXLANLen:])
 	switch {
 	case drop != frame.NotDropped || len(h) != n:
 		return frame.BadHeader
@@ -182,8 +185,7 @@ func (w *writer) addNSH(p *wrapped, f *frame.Frame, vni frame.VNI, to *hop) fram
 	case to != nil && f.SegLen()+n > w.v.mtuTo(to):
 		return frame.TooBig
 	}
-	p.extra = n
-	p.long[encap.GPENextAt], h[encap.NSHNextAt] = byte(encap.NextNSH), p.header[encap.GPENextAt]
-	p.whole[0] = p.long
+	b[encap.GPENextAt], h[encap.NSHNextAt] = byte(encap.NextNSH), p.header[encap.GPENextAt]
+	p.whole[0], p.extra = b, uint16(n)
 	return frame.NotDropped
 }

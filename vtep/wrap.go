@@ -41,12 +41,12 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *h
 		}
 	case encap.TypeOwn:
 		own := w.v.cfg.Own
-		n := own.Header()
-		p.long = slices.Grow(p.long[:0], n)[:n]
-		if r := own.Put(p.long, encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum}); r != frame.NotDropped {
+		from, n := len(w.headers), own.Header()
+		w.headers = slices.Grow(w.headers, n)[:from+n]
+		p.whole[0] = w.headers[from:]
+		if r := own.Put(p.whole[0], encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum}); r != frame.NotDropped {
 			return named(r)
 		}
-		p.whole[0] = p.long
 	}
 	p.seg = 0
 	if f.GSO == (frame.GSO{}) {

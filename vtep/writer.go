@@ -17,6 +17,8 @@ type writer struct {
 	counts   *perworker.Table[count] // of hops
 	send     [2]outbox
 	scratch  []scratch        // parallel to the Outs
+	groups   []wrapped        // towards multicast groups, of a VTEP that marks copies; likewise
+	headers  []byte           // those that do not fit wrapped.header
 	to       []frame.Endpoint // parts of flood lists
 	in       innerIP          // of the current frame
 	mark     *tos             // of its VNI; nil = as its hop has it
@@ -70,7 +72,6 @@ type scratch struct {
 	lost   int          // copies that were not sent
 	drop   frame.Reason // of the last of them
 	losses [3]loss      // lost, by family, and those that were too long
-	group  wrapped      // towards multicast groups, of a GPE tunnel
 }
 
 type loss struct {
@@ -97,8 +98,7 @@ type wrapped struct {
 	whole  [2][]byte // header, frame
 	parts  [][]byte  // whole, or the pieces of a superframe
 	seg    uint16    // 0, or the size of these segments
-	long   []byte    // header that does not fit the other
-	extra  int       // bytes of an NSH, which the MTU does not leave room for
+	extra  uint16    // bytes of an NSH, which the MTU does not leave room for
 }
 
 // release forgets the borrowed frame.
@@ -150,9 +150,9 @@ func (w *writer) Write(out []frame.Out) error {
 			}
 		}
 		p.release()
-		if w.v.marksCopies() {
-			p.group.release()
-		}
+	}
+	for i := range min(len(out), len(w.groups)) {
+		w.groups[i].release()
 	}
 	if len(w.pieces) > 0 {
 		clear(w.pieces) // borrowed
@@ -174,12 +174,13 @@ func (w *writer) grow(n int) {
 	if n > len(w.scratch) {
 		w.scratch = make([]scratch, max(n, frame.MaxBatch))
 		for i := range w.scratch {
-			for _, x := range [...]*wrapped{&w.scratch[i].wrapped, &w.scratch[i].group} {
-				x.whole[0] = x.header[:w.v.cfg.Type.Header()]
-			}
+			w.scratch[i].whole[0] = w.scratch[i].header[:w.v.cfg.Type.Header()]
+		}
+		if w.v.marksCopies() {
+			w.groups = make([]wrapped, len(w.scratch))
 		}
 	}
-	w.to = w.to[:0]
+	w.to, w.headers = w.to[:0], w.headers[:0]
 	for s := range w.send {
 		w.send[s].ds, w.send[s].owner = w.send[s].ds[:0], w.send[s].owner[:0]
 	}
@@ -233,7 +234,7 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 		if r := w.wrap(&p.wrapped, o.F, frame.VNI(o.Tag), true, nil); r != frame.NotDropped {
 			return r
 		}
-		extra = p.extra
+		extra = int(p.extra)
 	}
 	x := &p.wrapped // towards groups
 	if len(l.groups) > 0 {
@@ -241,7 +242,7 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 		if x, r = w.wrapGroups(l, i, o); r != frame.NotDropped {
 			return r
 		}
-		extra = max(extra, x.extra)
+		extra = max(extra, int(x.extra))
 	}
 	// A frame may be too long for one family, or with an NSH for a peer.
 	varied = varied || o.F.SegLen()+extra > w.v.least() && (extra > 0 || !w.v.oneFamily())
@@ -325,7 +326,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 		if h.num == o.Skip {
 			continue
 		}
-		if o.F.SegLen()+p.extra > w.v.mtuTo(h) {
+		if o.F.SegLen()+int(p.extra) > w.v.mtuTo(h) {
 			p.copies++
 			p.lose(tooLong, 1, frame.TooBig)
 			continue
