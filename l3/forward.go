@@ -138,8 +138,10 @@ func (i *Interface) forward6(x *packet) frame.Verdict {
 func (i *Interface) send(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
 	x.out = out
-	if v := i.judge(x, r, h, dst); v != frame.Continue {
-		return v
+	if i.in.Load() != nil || out.out.Load() != nil {
+		if v := i.judge(x, r, h, dst); v != frame.Continue {
+			return v
+		}
 	}
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
