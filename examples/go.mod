@@ -3,6 +3,7 @@ module github.com/vxswitch/vxswitch/examples
 go 1.26.0
 
 require (
+	github.com/Juniper/go-netconf v0.3.0
 	github.com/google/gopacket v1.1.19
 	github.com/vxswitch/vxswitch v0.0.0
 	github.com/vxswitch/vxswitch/offload v0.0.0
@@ -16,6 +17,7 @@ require (
 	github.com/songgao/water v0.0.0-20200317203138-2b4b6d7c09d8 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
+	golang.org/x/crypto v0.58.0
 	golang.org/x/net v0.62.0 // indirect
 )
 
