@@ -131,3 +131,15 @@ func TestProxyProbe(t *testing.T) {
 		}
 	}
 }
+
+// TestHides: in mode Proxy alone hosts' MACs stay, unless ExposeMACs says otherwise.
+func TestHides(t *testing.T) {
+	for _, expose := range []bool{false, true} {
+		for m := range numModes {
+			l := newLab(t, nil, Config{Mode: m, MAC: ownMAC, ExposeMACs: expose})
+			if got, want := l.r.Hides(), m == Proxy && !expose; got != want {
+				t.Errorf("%v, ExposeMACs %v: %v", m, expose, got)
+			}
+		}
+	}
+}

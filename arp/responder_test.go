@@ -154,6 +154,7 @@ func TestDecide(t *testing.T) {
 		{name: "without an option", mode: Suppress, from: port1, in: edit(q(1, 3), func(_ bool, s *said) { s.senderMAC = frame.MAC{} }), only: 6, verdict: frame.Reply, outcome: Answered, mac: mac(3), not: 1},
 
 		{name: "off", mode: Off, from: port1, in: q(1, 3), verdict: frame.Continue, outcome: ModeOff, learned: 1},
+		{name: "off: a spoofed announcement", mode: Off, local: true, from: port1, in: edit(func(v6 bool) said { return announcement(v6, 1) }, func(_ bool, s *said) { s.senderMAC = mac(9) }), verdict: frame.Continue, outcome: Spoofed, not: 1},
 
 		{name: "proxy: known", gateway: has, mode: Proxy, from: port1, in: q(1, 3), verdict: frame.Reply, outcome: Answered, mac: gatewayMAC, learned: 1},
 		{name: "proxy: is the gateway still there?", gateway: has, mode: Proxy, from: port1, in: edit(q(1, 3), func(_ bool, s *said) { s.dst = gatewayMAC }), verdict: frame.Reply, outcome: Answered, mac: gatewayMAC},
