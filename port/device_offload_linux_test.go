@@ -232,7 +232,12 @@ func TestDeviceUDP(t *testing.T) {
 	for _, c := range []struct{ a, b bool }{{true, true}, {true, false}, {false, true}} {
 		for _, ip := range []string{"10.9.0.2", "fd09::2"} {
 			t.Run(fmt.Sprintf("%v-%v-%s", c.a, c.b, ip), func(t *testing.T) {
-				ha, hb, pa, _ := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b})
+				ha, hb, pa, pb := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b})
+				for p, want := range map[*counted]bool{pa: c.a, pb: c.b} { // Linux 6.2 and later take them
+					if got := p.Offloads()&frame.OffloadUSO != 0; got != want {
+						t.Errorf("takes UDP superframes: %v, want %v", got, want)
+					}
+				}
 				datagrams(t, ha, hb, ip)
 				if got := pa.udp.Load(); (got == 0) != !c.a {
 					t.Errorf("%d UDP superframes", got)
