@@ -38,6 +38,8 @@ func TestSymmetricHash(t *testing.T) {
 	icmp := eth(nil, typeIPv4, ip4(1, 0, 1))
 	fragment := eth(nil, typeIPv4, ip4(protoUDP, 0x2000, 1))
 	raw := eth(nil, 0x88b5, make([]byte, 46))
+	self := bytes.Clone(four) // one address on both ends
+	copy(self[14+16:], self[14+12:14+16])
 
 	for _, c := range []struct {
 		name  string
@@ -46,6 +48,7 @@ func TestSymmetricHash(t *testing.T) {
 	}{
 		{"IPv4 there and back", four, back(four, 0), true},
 		{"IPv6 there and back", six, back(six, 0), true},
+		{"one address, there and back", self, back(self, 0), true},
 		{"there and back behind a tag", tagged, back(tagged, 4), true},
 		{"there and back behind two tags", double, back(double, 8), true},
 		{"other frames there and back", raw, swapped(raw, 0, 6), true},
