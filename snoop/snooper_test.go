@@ -303,6 +303,25 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// Records behind those that a report counts are none.
+func TestUncountedRecords(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.pass(13)
+	for _, g := range [][2]netip.Addr{{groupA, groupB}, {group6, group6.Next()}} {
+		b := report3(record(toExclude, g[0]), record(toExclude, g[1]))
+		p, _ := look(b)
+		m := b[14+p.message:]
+		if m[7] = 1; g[0].Is4() {
+			b = igmp(host4, netip.MustParseAddr("224.0.0.22"), m...)
+		} else {
+			b = mld(host6, netip.MustParseAddr("ff02::16"), m...)
+		}
+		l.from(port1, b)
+		l.want("counted", g[0], port1)
+		l.want("not counted", g[1])
+	}
+}
+
 // Malformed messages are dropped, and teach nothing.
 func TestMalformed(t *testing.T) {
 	bad := func(b []byte, at int) []byte { b = slices.Clone(b); b[at] ^= 1; return b }
@@ -389,17 +408,19 @@ func TestFastLeaveOfPeer(t *testing.T) {
 	l.want("left", groupA, peer7)
 }
 
-// A question of the querier about a group ends it, unless somebody answers or it says that timers stay as they are.
+// A question of the querier about a group ends it, unless somebody answers, it says that timers stay as they are, or it comes from
+// elsewhere.
 func TestQuestionAboutGroup(t *testing.T) {
 	for _, x := range []struct {
+		from  frame.Dest
 		flags byte
 		want  []frame.Dest
-	}{{2, []frame.Dest{port2}}, {8 | 2, []frame.Dest{port1, port2}}} {
+	}{{port2, 2, []frame.Dest{port2}}, {port2, 8 | 2, []frame.Dest{port1, port2}}, {port3, 2, []frame.Dest{port1, port2}}} {
 		l := newLab(t, Config{})
 		l.from(port2, asks(host4, 125))
 		l.pass(11)
 		l.from(port1, old(igmpReport2, groupA))
-		l.from(port2, igmp(host4, groupA, igmpQuery, 10, 0, 0, 239, 1, 2, 3, x.flags, 125, 0, 0))
+		l.from(x.from, igmp(host4, groupA, igmpQuery, 10, 0, 0, 239, 1, 2, 3, x.flags, 125, 0, 0))
 		l.pass(6)
 		l.want("asked", groupA, x.want...)
 	}

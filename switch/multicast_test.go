@@ -99,6 +99,35 @@ func TestSelection(t *testing.T) {
 	})
 }
 
+// What a Selection says does not bring frames of hidden hosts into tunnels, and a hub does not send a frame back to the peer that it
+// came from.
+func TestSelectionOfHiddenAndHub(t *testing.T) {
+	inLab(t, func(l *lab) {
+		tun := &stubTunnel{stub: newStub("t")}
+		tunnel := check.Must(l.v.Attach(tun, 1))(t)
+		a, _ := l.port("a", 0)
+		b, at := l.port("b", 0)
+		group := eth(frame.MAC{1, 0, 0x5e, 1, 2, 3}, mac(6), 0x800, make([]byte, 46)...)
+		p := &picks{to: frame.Selection{Tunnels: true, Places: [2][]frame.Dest{{tunnel.Dest(7)}, {at.Dest(0)}}}}
+		slots := Slots{Multicast: p, Neighbour: hider{say(frame.Continue)}}
+		check.OK(t, l.v.Configure(VSIConfig{Slots: slots}))
+		for _, tunnels := range []bool{true, false} {
+			p.to.Tunnels = tunnels
+			a.send(group)
+			check.Equal(t, "copies into the tunnel", len(tun.sent()), 0)
+			check.Equal(t, "copies to the port", len(b.sent()), 1)
+		}
+
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{Multicast: p}}))
+		check.OK(t, tunnel.Configure(AttachConfig{Hub: true}))
+		p.to = frame.Selection{Places: [2][]frame.Dest{{tunnel.Dest(7), tunnel.Dest(8)}}}
+		tun.send(fromPeer(7, 1, group))
+		out := tun.sent()
+		check.Need(t, len(out) == 1, "%d copies through the hub", len(out))
+		check.Equal(t, "the peer that gets it", out[0].Peer, 8)
+	})
+}
+
 // leftPicks counts what it is to forget.
 type leftPicks struct {
 	picks
