@@ -21,7 +21,11 @@ func TestQueriesThatNobodyAnswers(t *testing.T) {
 	copy(noAlert[56:], []byte{1, 4, 0, 0, 0, 0}) // PadN alone
 	mappedZero := slices.Clone(asks(host6, 125)[62:])
 	copy(mappedZero[8:], []byte{10: 0xff, 11: 0xff, 15: 0})
+	late6 := slices.Clone(asks(host6, 125)[62:])
+	late6[4], late6[5] = 0xf0, 0
 	for name, b := range map[string][]byte{
+		"answered late":            igmp(host4, netip.MustParseAddr("224.0.0.1"), igmpQuery, 0xff, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0),
+		"MLD answered late":        mld(host6, toAll6, late6...),
 		"to another group":         igmp(host4, groupA, asks(host4, 125)[34:]...),
 		"to another MAC":           elsewhere,
 		"about some sources":       sources,

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -35,6 +34,7 @@ func TestJoinAndLeave(t *testing.T) {
 		{"IGMPv3", groupA, report3(record(toExclude, groupA)), report3(record(toInclude, groupA))},
 		{"IGMPv3, asked", groupA, report3(record(modeIsExclude, groupA)), report3(record(toInclude, groupA))},
 		{"IGMPv3, some sources", groupA, report3(record(allow, groupA, host4)), report3(record(toInclude, groupA))},
+		{"IGMPv3, to some sources", groupA, report3(record(toInclude, groupA, host4)), report3(record(toInclude, groupA))},
 		{"IGMPv3, after another group", groupA, report3(record(toExclude, groupB), record(toExclude, groupA)), report3(record(9, groupB), record(toInclude, groupA))},
 		{"MLDv1", group6, old(mldReport1, group6), old(mldDone, group6)},
 		{"MLDv2", group6, report3(record(toExclude, group6)), report3(record(toInclude, group6))},
@@ -99,6 +99,30 @@ func TestLastListener(t *testing.T) {
 		if l.want("at the end", groupA, []frame.Dest{port1}[:want%2]...); t.Failed() {
 			return
 		}
+	}
+}
+
+// Who says again that it has left has no more time, and where another one asks, its questions end a group.
+func TestLeftAgain(t *testing.T) {
+	l := newLab(t, Config{Querier: true})
+	l.pass(13)
+	l.from(port1, old(igmpReport2, groupA))
+	for range 2 {
+		l.want("before the end", groupA, port1)
+		l.from(port1, old(igmpLeave, groupA))
+		l.pass(2)
+	}
+	l.want("at the end", groupA)
+
+	l = newLab(t, Config{})
+	l.from(port2, asks(host4, 125))
+	l.pass(11)
+	l.from(port1, old(igmpReport2, groupA))
+	l.from(port1, old(igmpLeave, groupA))
+	l.pass(6)
+	l.want("not asked", groupA, port1, port2)
+	if len(l.sent) != 0 {
+		t.Errorf("%d queries of ours", len(l.sent))
 	}
 }
 
@@ -177,112 +201,6 @@ func TestSetRouters(t *testing.T) {
 	l.want("none", groupB)
 }
 
-// Without a querier everything is flooded.
-func TestNoQuerier(t *testing.T) {
-	l := newLab(t, Config{})
-	l.from(port1, old(igmpReport2, groupA))
-	l.pass(20)
-	l.wantAll("no querier", groupA)
-	l.from(port2, asks(host4, 125))
-	l.pass(10)
-	l.wantAll("hosts may still answer", groupA)
-	l.pass(1)
-	l.want("a querier", groupA, port1, port2)
-	l.wantAll("the other family", group6)
-	l.pass(255)
-	l.wantAll("a lost querier", groupA)
-	if len(l.sent) != 0 {
-		t.Errorf("%d queries of ours", len(l.sent))
-	}
-}
-
-// A listener is believed for as long as the querier's own times say.
-func TestQueriersTimes(t *testing.T) {
-	l := newLab(t, Config{Interval: 10 * time.Second})
-	l.from(port2, asks(host4, 60))
-	l.pass(11)
-	l.from(port1, old(igmpReport2, groupA))
-	l.from(port2, asks(host4, 60))
-	l.pass(60)
-	l.from(port2, asks(host4, 60))
-	l.pass(69)
-	l.want("two intervals of 60 s, and ten", groupA, port1, port2)
-	l.pass(1)
-	l.want("over", groupA, port2)
-}
-
-// Queriers elect one: the lowest address, or with none the lowest MAC.
-func TestElection(t *testing.T) {
-	for _, x := range []struct {
-		name  string
-		cfg   Config
-		b     []byte // its MAC is 02:00:00:00:00:09
-		wins  bool
-		until int // seconds of silence
-	}{
-		{"no addresses, its MAC is lower", Config{MAC: mac(10)}, asks(zero, 125), true, 136},
-		{"no addresses, its MAC is higher", Config{MAC: mac(8)}, asks(zero, 125), false, 0},
-		{"only ours has none", Config{MAC: mac(10)}, asks(host4, 125), false, 0},
-		{"only its has none", Config{MAC: mac(8), Address: host4}, asks(zero, 125), true, 136},
-		{"its address is lower", Config{MAC: mac(8), Address: host4.Next()}, asks(host4, 125), true, 249},
-	} {
-		x.cfg.Querier = true
-		l := newLab(t, x.cfg)
-		l.pass(1)
-		l.from(port1, x.b)
-		l.sent = nil
-		count := func() (n int) {
-			for _, s := range l.sent {
-				if p, _ := look(s.b); p.family == v4 {
-					n++
-				}
-			}
-			return n
-		}
-		l.pass(130)
-		if got := count() == 0; got != x.wins {
-			t.Errorf("%s: wins %v", x.name, got)
-		}
-		if !x.wins {
-			continue
-		}
-		l.pass(x.until - 131)
-		if count() != 0 {
-			t.Errorf("%s: asked before %d s", x.name, x.until)
-		}
-		if l.pass(2); count() != 1 {
-			t.Errorf("%s: %d queries after %d s", x.name, count(), x.until)
-		}
-	}
-}
-
-// Queries of a Snooper are those that another one understands.
-func TestQuestions(t *testing.T) {
-	l := newLab(t, Config{Querier: true, MAC: mac(1), Interval: 250 * time.Second})
-	l.pass(1)
-	if len(l.sent) != 2 {
-		t.Fatalf("%d queries", len(l.sent))
-	}
-	for _, s := range l.sent {
-		p, ok := look(s.b)
-		m, why := p.parse()
-		if !ok || why != frame.NotDropped || p.kind != query || s.to != 0 || m.maxResp != 10_000 || m.interval < 240 || m.interval > 250 || m.robustness != 2 || !m.general() {
-			t.Errorf("%v %v: %+v", ok, why, m)
-		}
-		own := newLab(t, Config{Querier: true, MAC: mac(1)})
-		if own.from(port1, s.b); len(*own.routers[p.family].Load()) != 0 {
-			t.Error("a query of ours that comes back makes a router")
-		}
-	}
-	for _, g := range []netip.Addr{groupA, group6} {
-		f := l.question(mapped(raw(g)).family(), mapped(raw(g)), 1)
-		p, _ := look(f.Bytes())
-		if m, why := p.parse(); why != frame.NotDropped || m.group != mapped(raw(g)) || m.maxResp != 1000 || p.dst != m.group {
-			t.Errorf("%v: %v %+v", g, why, m)
-		}
-	}
-}
-
 // A port for hosts has no say in the election.
 func TestHosts(t *testing.T) {
 	l := newLab(t, Config{Querier: true})
@@ -295,6 +213,11 @@ func TestHosts(t *testing.T) {
 	}
 	if v := l.through(h, port1, old(igmpReport2, groupA)); v != frame.Continue {
 		t.Error(v)
+	}
+	fragment := packet4(host4, netip.MustParseAddr("224.0.0.13"), protoPIM, []byte{pimHello, 0, 1, 2}) // without a checksum that can be seen
+	fragment[20] = 0x20
+	if v := l.through(h, port1, fragment); v != frame.Continue {
+		t.Errorf("a fragment of PIM: %v", v)
 	}
 	l.want("a listener", groupA, port1)
 	l.want("no router", groupB)
@@ -406,22 +329,4 @@ func TestFastLeaveOfPeer(t *testing.T) {
 	l.from(peer7, old(igmpReport2, groupA))
 	l.from(peer7, old(igmpLeave, groupA))
 	l.want("left", groupA, peer7)
-}
-
-// A question of the querier about a group ends it, unless somebody answers, it says that timers stay as they are, or it comes from
-// elsewhere.
-func TestQuestionAboutGroup(t *testing.T) {
-	for _, x := range []struct {
-		from  frame.Dest
-		flags byte
-		want  []frame.Dest
-	}{{port2, 2, []frame.Dest{port2}}, {port2, 8 | 2, []frame.Dest{port1, port2}}, {port3, 2, []frame.Dest{port1, port2}}} {
-		l := newLab(t, Config{})
-		l.from(port2, asks(host4, 125))
-		l.pass(11)
-		l.from(port1, old(igmpReport2, groupA))
-		l.from(x.from, igmp(host4, groupA, igmpQuery, 10, 0, 0, 239, 1, 2, 3, x.flags, 125, 0, 0))
-		l.pass(6)
-		l.want("asked", groupA, x.want...)
-	}
 }
