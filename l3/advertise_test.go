@@ -2,6 +2,7 @@ package l3
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -177,6 +178,41 @@ func TestAnycastAdvertisementsStay(t *testing.T) {
 	}
 }
 
+// TestAdvertisedMTU: hosts hear of another MTU at once, unless the settings say one, and nothing again if it stays.
+func TestAdvertisedMTU(t *testing.T) {
+	for _, set := range []int{0, 1500} {
+		l := newLab(t, nil)
+		i, _ := l.advertising(false, &RouterAdvertisements{MTU: set})
+		i.SetHostMTU(1450)
+		i.Housekeep(1)
+		for n, mtu := range []int{1450, 1400, 1400} {
+			i.SetHostMTU(mtu)
+			i.Housekeep(2)
+			want := mtu
+			if set != 0 {
+				want = set
+			}
+			check.Need(t, len(l.injected) == min(n, 1)+1, "%d advertisements after %d", len(l.injected), mtu)
+			a := l.advert(l.injected[len(l.injected)-1])
+			check.Equal(t, "MTU", int(binary.BigEndian.Uint32(a.opts[layers.ICMPv6OptMTU][0][2:])), want)
+		}
+	}
+}
+
+// TestAdvertisedNetworks: hosts make addresses of networks of 64 bits alone (RFC 4862, section 5.5.3), and link-local ones are none.
+func TestAdvertisedNetworks(t *testing.T) {
+	c := newLab(t, nil).i10.Config()
+	c.Addresses = []netip.Prefix{netip.MustParsePrefix("fd00:56::fe/56"), netip.MustParsePrefix("fe80::fe/64"), netip.MustParsePrefix("fd00:64::fe/64"), netip.MustParsePrefix("fd00::fe/128")}
+	c.RouterAdvertisements = &RouterAdvertisements{}
+	l := newLab(t, nil)
+	l.injected = []injected{{f: frame.Make((&Interface{cfg: c}).advertisement(false))}}
+	var got []string
+	for _, p := range l.advert(l.injected[0]).opts[layers.ICMPv6OptPrefixInfo] {
+		got = append(got, fmt.Sprintf("%v/%d %#x", netip.AddrFrom16([16]byte(p[14:])), p[0], p[1]))
+	}
+	check.True(t, slices.Equal(got, []string{"fd00:56::/56 0x80", "fd00:64::/64 0xc0"}), "%v", got)
+}
+
 func TestAdvertisementsRefused(t *testing.T) {
 	l := newLab(t, nil)
 	good := l.i10.Config()
@@ -184,6 +220,7 @@ func TestAdvertisementsRefused(t *testing.T) {
 		"RouterAdvertisements: requires an IPv6 network":                     func(c *InterfaceConfig) { c.Addresses = c.Addresses[:1] },
 		"RouterAdvertisements.Interval: 3s: must be 4s to 30m0s":             func(c *InterfaceConfig) { c.RouterAdvertisements.Interval = 3 * time.Second },
 		"RouterAdvertisements.Lifetime: 1m0s: must be 10m0s to 2h30m0s":      func(c *InterfaceConfig) { c.RouterAdvertisements.Lifetime = time.Minute },
+		"RouterAdvertisements.Lifetime: 9m59.999999999s: must be 10m0s":      func(c *InterfaceConfig) { c.RouterAdvertisements.Lifetime = 10*time.Minute - 1 },
 		"RouterAdvertisements.MTU: 1279: must be 1280 to 65535":              func(c *InterfaceConfig) { c.RouterAdvertisements.MTU = 1279 },
 		"RouterAdvertisements.DNS[0]: 10.0.0.1: must be the IPv6 address of": func(c *InterfaceConfig) { c.RouterAdvertisements.DNS = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
 		"RouterAdvertisements: an IP port has no hosts": func(c *InterfaceConfig) {

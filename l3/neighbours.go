@@ -200,7 +200,8 @@ func (i *Interface) Housekeep(now frame.Tick) {
 	i.vrf.gateway.fragments.expire(now)
 	i.in.Load().housekeep(now)
 	i.out.Load().housekeep(now)
-	if ra := i.cfg.RouterAdvertisements; ra != nil && (i.advertiser.due(now, ra) || i.again.Swap(false)) {
+	again := i.again.Swap(false) // one that is due says the change, too
+	if ra := i.cfg.RouterAdvertisements; ra != nil && (i.advertiser.due(now, ra) || again) {
 		i.advertise(false)
 	}
 	for _, a := range ask {
