@@ -97,14 +97,55 @@ func TestFilterWaiting(t *testing.T) {
 	l.i20.neighbours.Learn(&arp.Claim{IP: at4(20, 2), MAC: host(2), From: frame.NewDest(1, 0)}, l.now)
 	check.Equal(t, "sent", len(l.injected), 0)
 	check.Equal(t, "lost", l.i20.Stats().Unresolved, 1)
+
+	in := &witness{say: frame.Continue}
+	l.i10.SetFilters(in, nil)
+	l.i20.SetFilters(nil, nil)
+	p := between(false, 1, 3)
+	check.Equal(t, "verdict", l.verdict(l.i10, p.bytes(t)), frame.Consume)
+	in.say = frame.Drop(frame.Policy)
+	l.injected = nil
+	l.i20.neighbours.Learn(&arp.Claim{IP: at4(20, 3), MAC: host(3), From: frame.NewDest(1, 0)}, l.now)
+	check.Equal(t, "seen", len(in.seen), 2)
+	check.Equal(t, "sent though the filter where it came in drops it", len(l.injected), 0)
 }
 
-// TestFilterNextHops: the filter of the next hop's interface decides, also when another next hop takes over.
+// A watched filter is a judge that counts who watches it.
+type watched struct {
+	witness
+	watchers int
+}
+
+func (*watched) Judge(_, _ frame.MAC, _ frame.Tuple) (func(frame.Count), bool) { return nil, true }
+
+func (w *watched) Watch(func()) (stop func()) {
+	w.watchers++
+	return func() { w.watchers-- }
+}
+
+// TestFilterWatched: a filter is watched for as long as it is in place.
+func TestFilterWatched(t *testing.T) {
+	l := newLab(t, nil)
+	one, other := &watched{}, &watched{}
+	for _, x := range []struct {
+		in, out    Filter
+		one, other int
+	}{{one, one, 2, 0}, {one, other, 1, 1}, {nil, other, 0, 1}, {&witness{}, one, 1, 0}} {
+		l.i10.SetFilters(x.in, x.out)
+		check.Equal(t, "watchers", [2]int{one.watchers, other.watchers}, [2]int{x.one, x.other})
+	}
+	check.OK(t, l.i10.Close())
+	check.Equal(t, "watchers after Close", one.watchers+other.watchers, 0)
+}
+
+// TestFilterNextHops: the filter of the next hop's interface decides, also when another next hop takes over, and the one of the interface
+// where a packet came in sees it once.
 func TestFilterNextHops(t *testing.T) {
 	l := newLab(t, nil)
 	l.knows(l.i10, 3, 0)
 	w := &witness{say: frame.Drop(frame.Policy)}
-	l.i10.SetFilters(nil, w)
+	in := &witness{say: frame.Continue}
+	l.i10.SetFilters(in, w)
 	check.OK(t, l.vrf.Add(Route{behind, []NextHop{{Interface: l.i20, IP: at4(20, 2)}, {Interface: l.i10, IP: at4(10, 3)}}}))
 	for k := range 100 {
 		p := between(false, 1, 4)
@@ -112,6 +153,7 @@ func TestFilterNextHops(t *testing.T) {
 		check.Equal(t, "verdict", l.verdict(l.i10, p.bytes(t)), frame.Drop(frame.Policy))
 	}
 	check.True(t, len(w.seen) >= 100, "seen %d", len(w.seen))
+	check.Equal(t, "seen as they came in", len(in.seen), 100)
 }
 
 // TestFilterPolicies: across segments only what the policy says, with replies; VRFs with the same addresses have nothing in common.

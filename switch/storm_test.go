@@ -351,6 +351,9 @@ func TestStormDefault(t *testing.T) {
 		time.Sleep(time.Second)
 		check.OK(t, l.v.Configure(VSIConfig{NoLearn: true}))
 		check.Equal(t, "without learning", floods(mac(99), more), more)
+		check.OK(t, at.Configure(AttachConfig{Storm: Storm{UnknownUnicast: Rate{Packets: 100}}}))
+		time.Sleep(time.Second)
+		check.Equal(t, "without learning, at a rate of its own", floods(mac(99), more), 100)
 		check.OK(t, l.v.Configure(VSIConfig{}))
 		none := Rate{Packets: Unlimited}
 		check.OK(t, at.Configure(AttachConfig{Storm: Storm{Broadcast: none, Multicast: none, UnknownUnicast: none}}))

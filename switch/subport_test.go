@@ -189,6 +189,16 @@ func TestMatch(t *testing.T) {
 	})
 }
 
+// Matchers see no frames that the port has refused.
+func TestMatchOfRefused(t *testing.T) {
+	all := matchFunc(func(*frame.Frame) bool { return true })
+	list := []*circuit{{tag: 10, match: all}}
+	f := frame.Make(eth(frame.Broadcast, mac(1), 0x800))
+	check.True(t, match(list, 10, &f) == list[0], "a frame is not matched")
+	f.Drop = frame.BadHeader
+	check.True(t, match(list, 10, &f) == nil, "one that the port has refused is matched")
+}
+
 // dest returns where a MAC is.
 func (l *lab) dest(v *VSI, m frame.MAC) frame.Dest {
 	e, _ := v.FDB().Get(m)
