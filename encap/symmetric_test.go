@@ -40,6 +40,10 @@ func TestSymmetricHash(t *testing.T) {
 	raw := eth(nil, 0x88b5, make([]byte, 46))
 	self := bytes.Clone(four) // one address on both ends
 	copy(self[14+16:], self[14+12:14+16])
+	lite := bytes.Clone(tagged) // with the ports of another protocol
+	lite[18+9] = protoUDPLite
+	low := bytes.Clone(six) // an address whose high half is 0
+	clear(low[14+8 : 14+16])
 
 	for _, c := range []struct {
 		name  string
@@ -60,6 +64,9 @@ func TestSymmetricHash(t *testing.T) {
 		{"source address", four, other(four, 14+15), false},
 		{"destination address", four, other(four, 14+19), false},
 		{"protocol", four, other(four, 14+9), false},
+		{"protocol, same ports", tagged, lite, false},
+		{"port behind two tags", double, other(double, 22+41), false},
+		{"high half of an IPv6 address, the other's is 0", low, other(low, 14+24), false},
 		{"source port", four, other(four, 14+21), false},
 		{"destination port", four, other(four, 14+23), false},
 		{"high half of an IPv6 address", six, other(six, 14+8), false},
