@@ -93,10 +93,11 @@ func TestMarkingOnReceipt(t *testing.T) {
 				peer := endpoint(t, at(1))
 				u.in = []packetIn{
 					{src: peer, data: head(vni+1, make(0x48)), tos: 0xa8}, {src: peer, data: head(vni, make(0x48|ect0)), tos: 0xa8 | ce}, {src: peer, data: head(vni, make(0x48)), tos: 0xa8},
+					{src: peer, data: head(vni, make(0x48|ect0)), tos: 0xa8},
 				}
 				b := frame.NewBatch(nil)
 				check.OK(t, v.Readers()[0].Read(b))
-				for i, ecn := range []uint8{1: ce, 2: notECT} {
+				for i, ecn := range []uint8{1: ce, 2: notECT, 3: ect0} {
 					if i == 0 {
 						continue // of another VNI
 					}

@@ -62,6 +62,42 @@ func TestOwn(t *testing.T) {
 	}
 }
 
+// copying is an encapsulation whose header of 12 bytes says no more than whether a packet is a copy.
+type copying struct{}
+
+func (copying) Header() int { return 12 }
+
+func (copying) Put(b []byte, p encap.Packet) frame.Reason {
+	clear(b)
+	if p.Copy {
+		b[0] = 1
+	}
+	return frame.NotDropped
+}
+
+func (copying) Parse(b []byte) (encap.Packet, int, frame.Reason) {
+	if len(b) < 12 {
+		return encap.Packet{}, 0, frame.Short
+	}
+	return encap.Packet{VNI: vni, Copy: b[0] == 1}, 12, frame.NotDropped
+}
+
+// The encapsulation is told which packets are copies, and tells the switch. An ICMP error quotes eight bytes of it at least (RFC 792).
+func TestOwnCopies(t *testing.T) {
+	a, b := fake4(), fake4()
+	from, to := ownVTEP(t, copying{}, a), ownVTEP(t, copying{}, b)
+	flood(t, from, vni, at(1))
+	f, g := frame.Make(inner(1)), frame.Make(inner(2))
+	n := addPeer(t, from, at(1))
+	check.OK(t, from.Writer(0).Write([]frame.Out{{F: &f, Peer: n, Tag: vni}, {F: &g, Tag: vni}}))
+	check.Need(t, len(a.sent) == 2, "%d datagrams", len(a.sent))
+	for i, x := range b.hear(t, to.Readers()[0], at(9), a.sent[0].payload, a.sent[1].payload) {
+		check.True(t, x.Drop == 0 && x.Replicated == (i == 1), "%d: %v, a copy %v", i, x.Drop, x.Replicated)
+	}
+	a.path(endpoint(t, at(1)), 1300, a.sent[0].payload[:8])
+	check.Equal(t, "MTU after an error", from.MTU(n), 1300-20-8-12)
+}
+
 // lies is an encapsulation that says anything.
 type lies struct {
 	head int

@@ -67,11 +67,15 @@ func TestFollowMTU(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
 	one, six := addPeer(t, v, at(1)), addPeer(t, v, at6(1))
+	told := 0
+	v.Watch(func() { told++ })
 	follow := func(mtu4, mtu6 int, changed bool, is4, is6 int) {
 		t.Helper()
 		a.mtu, b.mtu = mtu4, mtu6
+		was := told
 		got, err := v.FollowMTU()
 		check.OK(t, err)
+		check.True(t, (told > was) == changed, "watchers were told %d times, changed %v", told-was, changed)
 		check.Equal(t, "changed", got, changed)
 		for n, want := range map[uint16]int{one: is4 - o4, six: is6 - o6, 0: min(mtu4-o4, mtu6-o6)} {
 			check.Equal(t, "MTU", v.MTU(n), want)
@@ -81,6 +85,8 @@ func TestFollowMTU(t *testing.T) {
 	follow(1400, 1500, true, 1400, 1500)
 	a.path(endpoint(t, at(1)), 1450, nil)
 	follow(1400, 1500, false, 1400, 1500) // longer than the interface takes
+	a.path(endpoint(t, at(1)), 1400, nil)
+	check.Equal(t, "peers with an MTU of their own", v.varied.Load(), 0)
 	a.path(endpoint(t, at(1)), 1300, nil)
 	b.path(endpoint(t, at6(1)), 1290, nil)
 	follow(1390, 1500, true, 1300, 1290)

@@ -118,3 +118,18 @@ func TestPrunedEmpty(t *testing.T) {
 	check.OK(t, v.Writer(0).Write(o))
 	check.Equal(t, "dropped", o[0].Drop, frame.NotDropped)
 }
+
+// A peer that gets no flooded frame does not count for what fits.
+func TestFloodMTUOfPruned(t *testing.T) {
+	const fits4, fits6 = 1500 - 36, 1500 - 56
+	v := newVTEP(t, nil, fake4(), fake6())
+	check.OK(t, v.Control().Open(vni))
+	for _, x := range []struct {
+		no  [2]bool
+		all int
+	}{{[2]bool{}, fits6}, {[2]bool{true, false}, fits6}, {[2]bool{false, true}, fits6}, {[2]bool{true, true}, fits4}} {
+		check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1)}, FloodPeer{at6(1), x.no[0], x.no[1]}))
+		some, all := v.FloodMTU(vni)
+		check.Equal(t, "fits some and all", [2]int{some, all}, [2]int{fits4, x.all})
+	}
+}
