@@ -111,14 +111,15 @@ func TestAdvertisedLessOften(t *testing.T) {
 // TestSolicited: a host gets an answer for itself where it is, one without an address one to all there. An anycast gateway leaves what
 // came through a tunnel to the VTEP there, and no host gets more than its share.
 func TestSolicited(t *testing.T) {
-	ask := func(src string) []byte {
+	vrrp := frame.MAC{0, 0, 0x5e, 0, 2, 1}
+	ask := func(src string, mac frame.MAC) []byte {
 		ip := &layers.IPv6{Version: 6, HopLimit: 255, NextHeader: layers.IPProtocolICMPv6, SrcIP: netip.MustParseAddr(src).AsSlice(), DstIP: netip.MustParseAddr("ff02::2").AsSlice()}
 		c := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(133, 0)}
 		c.SetNetworkLayerForChecksum(ip)
 		rs := &layers.ICMPv6RouterSolicitation{}
 		h := host(1)
 		if src != "::" {
-			rs.Options = layers.ICMPv6Options{{Type: layers.ICMPv6OptSourceAddress, Data: h[:]}}
+			rs.Options = layers.ICMPv6Options{{Type: layers.ICMPv6OptSourceAddress, Data: mac[:]}}
 		}
 		return packets.Of(&layers.Ethernet{SrcMAC: h[:], DstMAC: []byte{0x33, 0x33, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv6}, ip, c, rs)
 	}
@@ -135,7 +136,7 @@ func TestSolicited(t *testing.T) {
 	} {
 		l := newLab(t, nil)
 		_, r := l.advertising(c.anycast, &RouterAdvertisements{})
-		f := frame.Make(ask(c.src))
+		f := frame.Make(ask(c.src, host(1)))
 		from := frame.NewDest(3, 0)
 		if c.tunnel {
 			from = frame.NewDest(3, 7)
@@ -154,7 +155,7 @@ func TestSolicited(t *testing.T) {
 		}
 		check.Equal(t, "address and MAC", [2]string{a.ip.DstIP.String(), a.eth.DstMAC.String()}, [2]string{c.to, mac})
 		for range 1000 {
-			f := frame.Make(ask(c.src))
+			f := frame.Make(ask(c.src, host(1)))
 			f.From, f.Tunnel = from, c.tunnel
 			r.Process(&f, frame.At{Tick: 5})
 		}
@@ -162,10 +163,22 @@ func TestSolicited(t *testing.T) {
 			t.Errorf("%s: %d answers in a second", c.src, n)
 		}
 	}
+
+	l := newLab(t, nil)
+	_, r := l.advertising(false, &RouterAdvertisements{})
+	f := frame.Make(ask("fe80::1", host(1)))
+	f.From, f.Tunnel = frame.NewDest(3, 0), true
+	r.Process(&f, frame.At{Tick: 5})
+	check.Equal(t, "answers to a peer without a number, who may be anybody", len(l.injected), 0)
+	f = frame.Make(ask("fe80::1", vrrp))
+	f.From = frame.NewDest(3, 0)
+	r.Process(&f, frame.At{Tick: 5})
+	check.Need(t, len(l.injected) == 1, "%d answers to a router of VRRP", len(l.injected))
+	check.Equal(t, "MAC", l.advert(l.injected[0]).eth.DstMAC.String(), vrrp.String())
 }
 
-// TestAnycastAdvertisementsStay: the gateway's own go to no tunnel if other VTEPs have the same gateway. A segment whose ports reach
-// only the gateway has them too.
+// TestAnycastAdvertisementsStay: the gateway's own go to no tunnel if other VTEPs have the same gateway, and those of hosts do. A segment
+// whose ports reach only the gateway has them too.
 func TestAnycastAdvertisementsStay(t *testing.T) {
 	for anycast, want := range map[bool]frame.Verdict{true: frame.FloodLocal, false: frame.Continue} {
 		l := newLab(t, nil)
@@ -175,6 +188,11 @@ func TestAnycastAdvertisementsStay(t *testing.T) {
 		for _, r := range []*arp.Responder{r, access} {
 			check.Equal(t, "verdict", r.Process(&l.injected[0].f, frame.At{Tick: 1}), want)
 		}
+		c := i.Config()
+		c.MAC = host(5)
+		f := frame.Make((&Interface{cfg: c}).advertisement(false))
+		f.From = frame.NewDest(1, 0)
+		check.Equal(t, "verdict on those of a host", r.Process(&f, frame.At{Tick: 1}), frame.Continue)
 	}
 }
 

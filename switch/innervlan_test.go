@@ -142,6 +142,9 @@ func TestPassHopsNowhere(t *testing.T) {
 		}, false, false},
 		{"nobody's", func(b []byte) []byte { return tagged(0x8100, 20, b) }, true, true},
 		{"nobody's, behind a priority tag", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x8100, 20, b)) }, true, true},
+		{"nobody's, behind three", func(b []byte) []byte {
+			return tagged(0x8100, 0, tagged(0x8100, 0, tagged(0x8100, 0, tagged(0x8100, 20, b))))
+		}, false, false},
 		{"a service tag of the same number", func(b []byte) []byte { return tagged(0x88a8, 10, b) }, true, true},
 		{"inside another", func(b []byte) []byte { return tagged(0x8100, 20, tagged(0x8100, 10, b)) }, true, true},
 		{"a service tag of another attachment's", func(b []byte) []byte { return tagged(0x88a8, 30, b) }, false, false},
