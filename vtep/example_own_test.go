@@ -18,12 +18,12 @@ const version = 1
 
 func (short) Header() int { return 4 }
 
-func (short) Put(b []byte, p encap.Packet) frame.Reason {
+func (short) Put(b []byte, p encap.Packet) (n int, drop frame.Reason) {
 	if p.Kind != frame.Ethernet {
-		return frame.BadKind
+		return 0, frame.BadKind
 	}
 	binary.BigEndian.PutUint32(b, version<<24|uint32(p.VNI))
-	return frame.NotDropped
+	return 4, frame.NotDropped
 }
 
 func (short) Parse(b []byte) (encap.Packet, int, frame.Reason) {

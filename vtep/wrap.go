@@ -41,12 +41,16 @@ func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool, to *h
 		}
 	case encap.TypeOwn:
 		own := w.v.cfg.Own
-		from, n := len(w.headers), own.Header()
-		w.headers = slices.Grow(w.headers, n)[:from+n]
-		p.whole[0] = w.headers[from:]
-		if r := own.Put(p.whole[0], encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum}); r != frame.NotDropped {
-			return named(r)
+		from, most := len(w.headers), own.Header()
+		w.headers = slices.Grow(w.headers, most)[:from+most]
+		n, drop := own.Put(w.headers[from:], encap.Packet{VNI: vni, Kind: f.Kind, Copy: bum})
+		switch {
+		case drop != frame.NotDropped:
+			return named(drop)
+		case n < 0 || n > most:
+			return frame.BadHeader
 		}
+		p.whole[0] = w.headers[from : from+n]
 	}
 	p.seg = 0
 	if f.GSO == (frame.GSO{}) {

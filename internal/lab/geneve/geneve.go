@@ -1,5 +1,5 @@
-// Package geneve is Geneve (RFC 8926) as a stranger's module would add it: an encap.Encapsulation, for tests. Packets that it sends
-// have one option, which nobody knows and which is not critical; packets with critical options are refused.
+// Package geneve is Geneve (RFC 8926) as a stranger's module would add it: an encap.Encapsulation, for tests. Ethernet frames that it
+// sends have one option, which nobody knows and which is not critical, and IP packets none; packets with critical options are refused.
 package geneve
 
 import (
@@ -28,12 +28,16 @@ func (Geneve) Header() int { return fixed + option }
 var etherTypes = [...]uint16{frame.Ethernet: 0x6558, frame.IPv4: 0x800, frame.IPv6: 0x86dd}
 
 // Put implements [encap.Encapsulation].
-func (Geneve) Put(b []byte, p encap.Packet) frame.Reason {
-	b[0], b[1] = option/4, 0
+func (Geneve) Put(b []byte, p encap.Packet) (n int, drop frame.Reason) {
+	b[0], b[1] = 0, 0
 	binary.BigEndian.PutUint16(b[2:], etherTypes[p.Kind])
 	binary.BigEndian.PutUint32(b[4:], uint32(p.VNI)<<8)
+	if p.Kind != frame.Ethernet {
+		return fixed, frame.NotDropped
+	}
+	b[0] = option / 4
 	copy(b[fixed:], "\xff\xff\x01\x01vxsw") // class for experiments, type 1, one word
-	return frame.NotDropped
+	return fixed + option, frame.NotDropped
 }
 
 // Parse implements [encap.Encapsulation].

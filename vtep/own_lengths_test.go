@@ -1,0 +1,59 @@
+package vtep
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
+
+// sized is an encapsulation whose headers differ in length: that of VNI 100+n has 4+n bytes. They have their length, the kind, and the
+// VNI in one byte.
+type sized int // of the longest that Put writes
+
+func (s sized) Header() int { return int(s) }
+
+func (s sized) Put(b []byte, p encap.Packet) (int, frame.Reason) {
+	n := 4 + int(p.VNI) - 100
+	copy(b[:n], []byte{byte(n), byte(p.Kind), byte(p.VNI), 0xff})
+	return n, frame.NotDropped
+}
+
+func (s sized) Parse(b []byte) (p encap.Packet, n int, drop frame.Reason) {
+	if len(b) < 4 || len(b) < int(b[0]) {
+		return p, 0, frame.Short
+	}
+	if b[3] != 0xff {
+		return p, 0, frame.BadHeader
+	}
+	return encap.Packet{VNI: frame.VNI(b[2]), Kind: frame.Kind(b[1])}, int(b[0]), frame.NotDropped
+}
+
+// Headers may have any lengths, odd ones among them, also in the packets of one run, and more than this end sends. The MTU is that of the longest.
+func TestOwnLengths(t *testing.T) {
+	a, b := fake4(), fake4()
+	from, to := newVTEP(t, &Config{Own: sized(20)}, a), newVTEP(t, &Config{Own: sized(4)}, b)
+	n := addPeer(t, from, at(1))
+	check.Equal(t, "MTU", from.MTU(n), 1500-20-8-20)
+	var outs []frame.Out
+	for i := range 17 {
+		check.OK(t, to.Control().Open(uint32(100+i)))
+		f := frame.Make(inner(1)[:60-i]) // with its header as long as the others
+		f.Hash = 1
+		outs = append(outs, frame.Out{F: &f, Peer: n, Tag: uint32(100 + i)})
+	}
+	check.OK(t, from.Writer(0).Write(outs))
+	check.Need(t, len(a.sent) == 1 && a.sent[0].seg == 64 && len(a.sent[0].payload) == 17*64, "%+v", a.sent)
+	for i, o := range outs {
+		f := b.hear(t, to.Readers()[0], at(9), a.sent[0].payload[64*i:64*i+64])[0]
+		check.True(t, o.Drop == 0 && f.Drop == 0 && uint32(f.VNI) == o.Tag && bytes.Equal(f.Bytes(), o.F.Bytes()), "%d: %v %v %d bytes", i, o.Drop, f.Drop, f.Len())
+	}
+	st := to.Stats()
+	check.True(t, len(st.Peers) == 1 && st.Peers[0].Rx == frame.Count{Frames: 17, Bytes: 17*60 - 16*17/2}, "%+v", st.Peers)
+
+	outs[0].Tag = 117
+	check.OK(t, from.Writer(0).Write(outs[:1]))
+	check.True(t, outs[0].Drop == frame.BadHeader, "a header longer than the longest: %v", outs[0].Drop)
+}
