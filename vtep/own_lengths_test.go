@@ -57,3 +57,24 @@ func TestOwnLengths(t *testing.T) {
 	check.OK(t, from.Writer(0).Write(outs[:1]))
 	check.True(t, outs[0].Drop == frame.BadHeader, "a header longer than the longest: %v", outs[0].Drop)
 }
+
+// A packet whose checksum a kernel's tunnel device has left unfinished is a superframe if it is longer than one packet can be behind its
+// header, be that shorter or longer than those sent from here: a datagram that fits is not cut in two.
+func TestOwnLengthsUnfinished(t *testing.T) {
+	for _, ours := range []int{4, 40, 100} {
+		for _, theirs := range []int{4, 40, 100} {
+			u := fake4()
+			v := newVTEP(t, &Config{Own: sized(ours)}, u)
+			check.OK(t, v.Control().Open(vni))
+			for _, more := range []int{0, 1} {
+				k := left{udp: true, n: 1500 - 20 - 8 - theirs - 14 - 20 - 8 + more}
+				finished, unfinished := k.packet(t)
+				header := make([]byte, theirs)
+				copy(header, []byte{byte(theirs), 0, vni, 0xff})
+				f := u.hear(t, v.Readers()[0], at(1), append(header, unfinished...))[0]
+				check.True(t, f.Drop == 0 && f.Len() == len(finished) && f.GSO.Flags == frame.NeedsCsum && (f.GSO.Type != 0) == (more != 0),
+					"%d bytes of header sent, %d received: a packet of %d bytes is %v %+v", ours, theirs, 28+theirs+f.Len(), f.Drop, f.GSO)
+			}
+		}
+	}
+}

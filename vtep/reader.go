@@ -28,6 +28,7 @@ type reader struct {
 	net     *network // of vni
 	allowed *hop     // may send frames of vni, if peers are listed for each VNI
 	dscp    DSCP     // of vni
+	head    int      // length of the header, of an encapsulation of the program's own
 
 	size   uint64                     // bytes of the frames of run
 	took   bool                       // a handler has taken a packet of this batch
@@ -135,12 +136,17 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	return frame.NotDropped
 }
 
-// mtu returns the length of the longest inner frame to the sender.
+// mtu returns the length of the longest inner frame to the sender, behind a header like that of the packet. What is longer
+// must be a superframe.
 func (r *reader) mtu() int {
-	if r.from == nil {
-		return r.family.longest()
+	n := r.family.longest()
+	if r.from != nil {
+		n = r.v.mtuTo(r.from)
 	}
-	return r.v.mtuTo(r.from)
+	if own := r.v.cfg.Own; own != nil {
+		n += own.Header() - r.head
+	}
+	return n
 }
 
 // badSource reports whether the source MAC of a frame is not that of one host.

@@ -130,7 +130,7 @@ func (r *reader) unwrapOwn(f *frame.Frame) frame.Reason {
 	if drop := r.enter(f, p.VNI); drop != frame.NotDropped {
 		return drop
 	}
-	f.Kind, f.Replicated = p.Kind, p.Copy
+	f.Kind, f.Replicated, r.head = p.Kind, p.Copy, n
 	f.Pull(n)
 	return whole(f)
 }
