@@ -2,6 +2,7 @@ package vtep
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -76,5 +77,28 @@ func TestOwnLengthsUnfinished(t *testing.T) {
 					"%d bytes of header sent, %d received: a packet of %d bytes is %v %+v", ours, theirs, 28+theirs+f.Len(), f.Drop, f.GSO)
 			}
 		}
+	}
+}
+
+// What an ICMP error quotes is compared as far as it goes, behind short headers and in long ones.
+func TestOwnLengthsQuoted(t *testing.T) {
+	mine, other := []byte{30, 0, vni, 0xff}, []byte{30, 0, 99, 0xff}
+	for quoted, want := range map[string]bool{
+		"":                             true,
+		string(mine[:3]):               true, // too little
+		string(mine):                   true,
+		string(append(mine, other...)): true,
+		string(append(mine, make([]byte, 26)...)):  true,
+		string(append(other, make([]byte, 26)...)): false,
+		"\x04\x00\x63\xff":                         false, // of a VNI that is not here
+		"\x04\x00\x64\xff":                         true,
+		"\x04\x00\x64\xfe":                         false,
+	} {
+		u := fake4()
+		v := newVTEP(t, &Config{Own: sized(200)}, u)
+		check.OK(t, v.Control().Open(vni))
+		n := addPeer(t, v, at(1))
+		u.path(endpoint(t, at(1)), 1400, []byte(quoted))
+		check.Equal(t, fmt.Sprintf("MTU after % x", quoted), v.MTU(n), map[bool]int{true: 1400, false: 1500}[want]-28-200)
 	}
 }

@@ -201,12 +201,9 @@ func (v *VTEP) sends(b []byte) bool {
 		}
 		vni = head.VNI()
 	case encap.TypeOwn:
-		if len(b) < v.cfg.Own.Header() {
-			return true
-		}
 		p, _, drop := v.cfg.Own.Parse(b)
 		if drop != frame.NotDropped {
-			return false
+			return drop == frame.Short // too little is quoted
 		}
 		vni = p.VNI
 	default:
