@@ -125,6 +125,8 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	}
 	if t.Type == encap.TypeFOU && t.Port == 0 {
 		k.Fail(key+".port", nil, "required: IP in UDP has no port of its own")
+	} else if t.Own != nil && t.Port == 0 { // not that of VXLAN
+		k.Fail(key+".port", nil, "required: the encapsulation is the program's own")
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC, VLAN int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" does not have this setting")

@@ -124,7 +124,7 @@ type Segment struct {
 
 	vtep.Marking // TOS: outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, vtep.Inherit, vtep.FromPriority, or vtep.TOSZero; 0 = as the peer or the tunnel has it
 
-	CrossConnect netip.Addr      `json:"crossConnect,omitzero"` // peer of an IP tunnel to connect with the only port, an IP port: packets pass unchanged, with their TTL, and the hosts route
+	CrossConnect netip.Addr      `json:"crossConnect,omitzero"` // peer, in a tunnel of type "ipip", "fou" or "gpe", to connect with the only port, an IP port: packets pass unchanged, with their TTL, and the hosts route
 	FDB          []FDB           `json:"fdb,omitempty"`         // static entries
 	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND suppression and proxy; default none, but a gateway resolves its own next hops
 	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // gateway of the segment; default none

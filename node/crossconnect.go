@@ -43,13 +43,13 @@ func (k *checker) crossConnect(key string, g *Segment) {
 	in := g.in()
 	switch {
 	case len(in) != 1:
-		k.Fail(key+".crossConnect", nil, "requires one tunnel of type gpe or ipip")
+		k.Fail(key+".crossConnect", nil, "requires one tunnel of type gpe, ipip or fou")
 	case len(in[0].Flood) > 0 || len(g.FDB) > 0 || g.Neighbours != nil || g.Gateway != nil:
 		k.Fail(key+".crossConnect", nil, "excludes flood, fdb, neighbours and gateway")
 	default:
 		t := k.tunnels[in[0].Tunnel]
-		if t != nil && t.Type == encap.TypeVXLAN {
-			k.Fail(key+".crossConnect", nil, "tunnel %q carries Ethernet; use type gpe or ipip", t.Name)
+		if t != nil && t.Type == encap.TypeVXLAN && t.Own == nil {
+			k.Fail(key+".crossConnect", nil, "tunnel %q carries Ethernet; use type gpe, ipip or fou", t.Name)
 		}
 		k.remote(key+".crossConnect", t, g.CrossConnect)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/lab/geneve"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -13,8 +14,15 @@ import (
 // Two TUNs joined by a cross-connect, made call by call: packets pass as they are, and whatever is changed
 // of the cross-connect, its port and its tunnel under traffic.
 func TestCrossConnect(t *testing.T) {
-	for _, kind := range []encap.Type{encap.TypeIPIP, encap.TypeGPE} {
+	for _, kind := range []encap.Type{encap.TypeIPIP, encap.TypeGPE, encap.TypeFOU, encap.TypeOwn} {
 		t.Run(kind.String(), func(t *testing.T) {
+			cfg := vtep.Config{Type: kind, Peers: vtep.ListedPerVNI}
+			switch kind {
+			case encap.TypeFOU:
+				cfg.Port = 5555
+			case encap.TypeOwn:
+				cfg.Own, cfg.Port = geneve.Geneve{}, geneve.Port
+			}
 			l := newLab(t)
 			one, two := l.plug("one", "192.0.2.1"), l.plug("two", "192.0.2.2")
 			var tun *port.Device
@@ -32,7 +40,7 @@ func TestCrossConnect(t *testing.T) {
 			}{{two, "10.9.0.2/24", "192.0.2.1"}, {one, "10.9.0.1/24", "192.0.2.2"}} {
 				x.s.Node = running(t)
 				x.s.h.Do(func() {
-					v, err := x.s.Tunnel("vx", Tunnel{Config: vtep.Config{Type: kind, Peers: vtep.ListedPerVNI}, Local: netip.MustParseAddr(x.s.addr)})
+					v, err := x.s.Tunnel("vx", Tunnel{Config: cfg, Local: netip.MustParseAddr(x.s.addr)})
 					must(t, err)
 					seg, err = x.s.Segment(7, &Segment{Tunnel: v.Name(), CrossConnect: netip.MustParseAddr(x.other)})
 					must(t, err)
@@ -47,7 +55,7 @@ func TestCrossConnect(t *testing.T) {
 				}
 			}
 			through(true)
-			fits := map[encap.Type]string{encap.TypeIPIP: " mtu 1480 ", encap.TypeGPE: " mtu 1464 "}[kind]
+			fits := map[encap.Type]string{encap.TypeIPIP: " mtu 1480 ", encap.TypeGPE: " mtu 1464 ", encap.TypeFOU: " mtu 1472 ", encap.TypeOwn: " mtu 1456 "}[kind]
 			if got := one.h.IP("link", "show", "tun0"); !strings.Contains(got, fits) {
 				t.Error(got)
 			}
