@@ -284,6 +284,8 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	}
 	if k.claim("port "+tagged+" in "+here, here) != "" {
 		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, here)
+	} else if m.Match != nil && m.AttachConfig.Match != nil {
+		k.Fail(key+".match", nil, "the member has a Matcher of the program's own")
 	} else if m.Match != nil {
 		k.Ask(key+".match", *m.Match, m.Match.Check)
 	} else if at.Match != nil { // of the program's own

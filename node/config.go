@@ -144,6 +144,8 @@ type Member struct {
 	Service  bool   `json:"service,omitzero"`  // VLAN is that of a service tag (IEEE 802.1ad, EtherType 0x88a8), the outer one of Q-in-Q; frames with another tag behind it need innerVLAN "pass" in the segment
 	Isolated bool   `json:"isolated,omitzero"` // cannot reach other isolated members, also not through the gateway; it is in Group 2
 
+	// AttachConfig.Match is a Matcher of the program's own, instead of Match.
+
 	vswitch.AttachConfig // Hub: for tunnels only; Group: members of the same group, 1 to 255, cannot reach each other; tunnels are in 1, isolated members in 2; 0 = none
 
 	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // MACs and addresses that hosts behind it may use; default any

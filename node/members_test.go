@@ -129,9 +129,27 @@ type matchAll struct{}
 
 func (matchAll) Match(*frame.Frame) bool { return true }
 
+// A member has a match of the configuration or a Matcher of the program's own, not both.
+func TestMatchTwice(t *testing.T) {
+	m := Member{AttachConfig: vswitch.AttachConfig{Match: matchAll{}}, Match: &policy.Match{EtherTypes: []uint16{0x800}}}
+	err := addSegment(t, running(t), 1, nil).Add(port.NewPipe(&port.PipeConfig{Name: "t"}), &m)
+	if err == nil || !strings.Contains(err.Error(), "segments[0].members[0].match: the member has a Matcher of the program's own") {
+		t.Error(err)
+	}
+}
+
 // While a match moves from one segment to another, what it takes reaches neither a third one nor, in the end, another than after a
 // start with the same configuration.
 func TestMatchMoves(t *testing.T) {
+	for name, m := range map[string]Member{
+		"of a file":    {Match: &policy.Match{SrcMACs: []policy.MACPrefix{{MAC: host(3), Bits: 48}}}},
+		"of a program": {AttachConfig: vswitch.AttachConfig{Match: oddSource{}}},
+	} {
+		t.Run(name, func(t *testing.T) { matchMoves(t, m) })
+	}
+}
+
+func matchMoves(t *testing.T, match Member) {
 	n := running(t)
 	trunk := port.NewPipe(&port.PipeConfig{Name: "trunk"})
 	var hears [4]*port.Pipe
@@ -139,14 +157,14 @@ func TestMatchMoves(t *testing.T) {
 		hears[i] = port.NewPipe(&port.PipeConfig{Name: string(rune('a' + i))})
 		must(t, addSegment(t, n, frame.VNI(i), nil).Add(hears[i], nil))
 	}
-	match := &policy.Match{SrcMACs: []policy.MACPrefix{{MAC: host(3), Bits: 48}}}
-	at := func(vni frame.VNI, m *policy.Match) {
+	at := func(vni frame.VNI, m Member) {
 		t.Helper()
 		v, err := n.Segment(vni, nil)
 		must(t, err)
-		must(t, v.Add(trunk, &Member{VLAN: 20, Match: m}))
+		m.VLAN = 20
+		must(t, v.Add(trunk, &m))
 	}
-	at(1, nil)
+	at(1, Member{})
 	at(2, match)
 	heard := func() (list []int) {
 		for i, p := range hears {

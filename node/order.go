@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/policy"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A change takes many steps. A frame between two of them must not be forwarded where neither the old nor the new
@@ -50,17 +50,18 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 // changedMatches returns the places whose members match other frames than before: what a member no longer takes is another's, and
 // meanwhile nobody's.
 func changedMatches(was, is wanted) map[place]bool {
-	list := func(w wanted) map[place]map[frame.VNI]policy.Match {
-		all := map[place]map[frame.VNI]policy.Match{}
+	list := func(w wanted) map[place]map[frame.VNI]vswitch.Matcher {
+		all := map[place]map[frame.VNI]vswitch.Matcher{}
 		for vni, c := range w.segments {
 			for _, m := range c.Members {
-				if m.Match == nil {
+				match := m.attach().Match
+				if match == nil {
 					continue
 				}
 				if all[m.place()] == nil {
-					all[m.place()] = map[frame.VNI]policy.Match{}
+					all[m.place()] = map[frame.VNI]vswitch.Matcher{}
 				}
-				all[m.place()][vni] = *m.Match
+				all[m.place()][vni] = match
 			}
 		}
 		return all
