@@ -160,6 +160,9 @@ func TestFields(t *testing.T) {
 				owner = x.FieldByIndex(f.Index[:n-1]).Type
 			}
 			has[field{owner, f.Name}] = true
+			if x := f.Type; x.Kind() == reflect.Slice && x.Elem().Kind() == reflect.Uint8 && !reflect.PointerTo(x.Elem()).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+				t.Errorf("%v.%s: JSON has a list of bytes as a text in base64; use uint16", owner, f.Name)
+			}
 			walk(f.Type)
 		}
 	}
