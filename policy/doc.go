@@ -1,6 +1,7 @@
 // Package policy filters frames: ordered rules decide on every frame that enters or leaves a
 // switch. A [Policy] fills the slots Ingress and Egress (package vswitch, type Slots). A [Guard]
-// keeps the hosts behind a port from using the addresses of others.
+// keeps the hosts behind a port from using the addresses of others. A [Match] filters nothing: it is
+// a vswitch.Matcher, which chooses the segment of a frame.
 //
 //	frame from a port --> slot Ingress                            slot Egress --> to a port
 //	                      vswitch.Chain(guard, p.Ingress())       p.Egress()

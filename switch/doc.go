@@ -17,7 +17,7 @@
 // The switch runs one worker for each receive queue of each port. The worker reads a batch and takes
 // each frame through
 //
-//	worker.frame     find the attachment by port and tag
+//	worker.frame     find the attachment by port and tag, or by what its [Matcher] takes
 //	circuit.decide   choose a Verdict, without I/O or a clock
 //	worker.act       turn the verdict into entries in the lists of egress ports
 //	worker.flush     write each list, and count what was sent and dropped
