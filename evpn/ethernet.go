@@ -18,7 +18,7 @@ import (
 // EthernetSegment is a port whose hosts have links to other VTEPs too, as a bond has (RFC 7432, section 5). All that the port is a member of
 // takes part. While it is no member of any segment, as when it has failed, the others do not count on it.
 type EthernetSegment struct {
-	ESI        string        `json:"esi"`                 // ten bytes that all VTEPs of the segment give it, such as 00:11:22:33:44:55:66:77:88:99; needed
+	ESI        string        `json:"esi"`                 // ten bytes that all VTEPs of the segment give it, such as 00:11:22:33:44:55:66:77:88:99, the last one 00 unless the first is 00 or 03; needed
 	Port       string        `json:"port"`                // name of the port; needed
 	Mode       Mode          `json:"mode,omitzero"`       // which links carry frames, the same on all VTEPs
 	Election   Election      `json:"election,omitzero"`   // how the VTEP that forwards is elected in each segment; one that wants another way than the others has all take the default

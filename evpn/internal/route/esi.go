@@ -38,8 +38,12 @@ func ParseESI(s string) (e ESI, err error) {
 			break
 		}
 	}
-	if err == nil && !e.Shared() {
+	switch {
+	case err != nil:
+	case !e.Shared():
 		err = errESI
+	case endsInZero(e[0]) && e[9] != 0:
+		err = errESIEnd
 	}
 	if err != nil {
 		e = ESI{}
@@ -47,7 +51,13 @@ func ParseESI(s string) (e ESI, err error) {
 	return e, err
 }
 
-var errESI = errors.New("must be ten bytes such as 00:11:22:33:44:55:66:77:88:99, not all 00 and not all ff")
+var (
+	errESI    = errors.New("must be ten bytes such as 00:11:22:33:44:55:66:77:88:99, not all 00 and not all ff")
+	errESIEnd = errors.New("must end in 00, as all of types 01, 02, 04 and 05 do")
+)
+
+// endsInZero reports whether the last byte of all identifiers of a type is zero (RFC 7432, section 5). Some peers end the session when it is not.
+func endsInZero(typ byte) bool { return typ == 1 || typ == 2 || typ == 4 || typ == 5 }
 
 // Shared reports whether several VTEPs may have the segment: it is neither none nor the reserved MAX-ESI.
 func (e ESI) Shared() bool {
