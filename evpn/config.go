@@ -96,7 +96,7 @@ type Peer struct {
 
 	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 (RFC 2385), of up to 80 bytes, in its first line; Linux only; default none
 
-	MaxRoutes   int           `json:"maxRoutes,omitzero"`             // routes that it may have; what is beyond is left out and counted; default 1048576
+	MaxRoutes   int           `json:"maxRoutes,omitzero"`             // routes that it may have; what is beyond is left out and counted, and asked for again when there is room; default 1048576
 	LimitResets bool          `json:"limitResets,omitzero"`           // ends the session instead
 	MaxStale    time.Duration `json:"maxStale,omitzero" zero:"never"` // the longest that routes of a lost session stay, if the peer restarts gracefully; default "5m", "0s" not at all
 }

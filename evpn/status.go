@@ -24,17 +24,18 @@ type Status struct {
 
 // PeerStatus is how a session is.
 type PeerStatus struct {
-	Addr   netip.Addr
-	AS     uint32
-	State  string        // idle, connect, active, openconfirm or established
-	Since  time.Time     // of State
-	Hold   time.Duration // agreed on, while there is a session
-	Routes int           // that it has advertised
-	Stale  bool          // routes of a session before may be among them
-	BFD    string        // of the path: unknown, alive or dead; "" = not probed
-	In     uint64        // messages
-	Out    uint64        // messages
-	Err    error         // of the last session that failed
+	Addr    netip.Addr
+	AS      uint32
+	State   string        // idle, connect, active, openconfirm or established
+	Since   time.Time     // of State
+	Hold    time.Duration // agreed on, while there is a session
+	Routes  int           // that it has advertised
+	Stale   bool          // routes of a session before may be among them
+	Missing int           // left out at a limit since it said all; those said twice count twice
+	BFD     string        // of the path: unknown, alive or dead; "" = not probed
+	In      uint64        // messages
+	Out     uint64        // messages
+	Err     error         // of the last session that failed
 }
 
 // SegmentStatus is what is known of a segment.
@@ -60,7 +61,7 @@ func (s *Speaker) Status() Status {
 	var st Status
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		for _, p := range e.Status() {
-			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale,
+			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale, Missing: p.Missing,
 				In: p.In, Out: p.Out, Err: p.Last, BFD: s.prober.status(p.Addr)})
 		}
 	}

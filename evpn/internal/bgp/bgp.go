@@ -28,9 +28,10 @@ type BGP struct {
 
 	mu    sync.Mutex // around calls of h, and what peers know of their routes
 	h     engine.Handler
-	limit int // Config.MaxRoutes, or SetPeers'
-	share int // of it that each peer may have in any case
-	taken int // of it: the routes of each peer, or its share if that is more
+	limit int  // Config.MaxRoutes, or SetPeers'
+	share int  // of it that each peer may have in any case
+	taken int  // of it: the routes of each peer, or its share if that is more
+	full  bool // a peer misses some, for which there was no room
 }
 
 var _ engine.Engine = (*BGP)(nil)
@@ -63,6 +64,7 @@ func (b *BGP) setPeers(peers map[netip.Addr]*peer, limit int) {
 	for _, p := range peers {
 		b.taken += max(len(p.known), b.share)
 	}
+	b.relieve()
 }
 
 // room reports whether a peer may have one more route than n, within the limit of all peers. b.mu is held.
@@ -182,18 +184,5 @@ func (b *BGP) Reset(peer netip.Addr) {
 	p.mu.Unlock()
 	if s != nil {
 		s.end(notify(errCease, ceaseBFD))
-	}
-}
-
-// Refresh asks all peers to say their routes again (RFC 2918): what is imported has changed.
-func (b *BGP) Refresh() {
-	for _, p := range *b.peers.Load() {
-		p.mu.Lock()
-		s := p.current
-		p.mu.Unlock()
-		if s != nil && s.open.refresh {
-			s.ask.Store(true)
-			s.queue.poke()
-		}
 	}
 }

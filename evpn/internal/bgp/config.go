@@ -25,7 +25,7 @@ type Config struct {
 	RouterID  netip.Addr       // IPv4; the BGP identifier
 	Listen    []netip.AddrPort // none: we only connect
 	Peers     []Peer
-	MaxRoutes int    // that all peers may have; 0 = DefaultAllRoutes. Half of it is shared equally by them; what is beyond is left out, and counted as "limit-of-all"
+	MaxRoutes int    // that all peers may have; 0 = DefaultAllRoutes. Half of it is shared equally by them; what is beyond is left out, counted as "limit-of-all", and asked for again when there is room
 	Shutdown  string // what peers are told when Run ends, up to 255 bytes (RFC 9003)
 
 	// In runs f where sockets are to be opened, such as in a network namespace. Nil opens them where Run is.
@@ -45,7 +45,7 @@ type Peer struct {
 	Hops     uint8         // TTL security: the peer is at most that many hops away (RFC 5082); 0 = off; Linux only
 	OwnAS    uint8         // how often our AS may be in the path of its routes; 0 = not at all
 
-	MaxRoutes   int           // 0 = 1,048,576; what is beyond is left out, and counted as "limit"
+	MaxRoutes   int           // 0 = 1,048,576; what is beyond is left out, counted as "limit", and asked for again when there is room (RFC 2918)
 	LimitResets bool          // instead, end the session (RFC 4486, subcode 1)
 	MaxStale    time.Duration // the longest that routes of a lost session stay with graceful restart; 0 = 5 minutes; below 0 = not at all
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // out is what we say: one table for all peers, and for each session the keys it has still to say. A key that changes before it
-// is said is said once, as it is then: what waits is bounded by the number of keys.
+// is said is said once, as it is then, and one that comes and goes meanwhile not at all: of a peer that does not read, what waits is
+// bounded by the routes that there are, and those that the peer has.
 type out struct {
 	mu     sync.Mutex
 	routes map[route.Key]route.Route
@@ -15,11 +16,25 @@ type out struct {
 }
 
 type queue struct {
-	keys map[route.Key]struct{}
-	wake chan struct{} // there is something to do
+	keys map[route.Key]bool // whether the peer may have a route with the key
+	most int                // keys there were since it was made
+	wake chan struct{}      // there is something to do
 }
 
-func newQueue() queue { return queue{make(map[route.Key]struct{}), make(chan struct{}, 1)} }
+func newQueue() queue { return queue{keys: make(map[route.Key]bool), wake: make(chan struct{}, 1)} }
+
+// add queues a key that is not queued.
+func (q *queue) add(k route.Key, told bool) {
+	q.keys[k] = told
+	q.most = max(q.most, len(q.keys))
+}
+
+// shrink gives memory back that is not needed any more: maps never do.
+func (q *queue) shrink() {
+	if len(q.keys) == 0 && q.most > batch {
+		q.keys, q.most = make(map[route.Key]bool), 0
+	}
+}
 
 func (q *queue) poke() {
 	select {
@@ -32,20 +47,26 @@ func (q *queue) poke() {
 func (o *out) put(k route.Key, r *route.Route) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	_, had := o.routes[k]
 	if r != nil {
 		o.routes[k] = *r
-	} else if _, ok := o.routes[k]; ok {
+	} else if had {
 		delete(o.routes, k)
 	} else {
 		return
 	}
 	for q := range o.queues {
-		q.keys[k] = struct{}{}
+		told, queued := q.keys[k]
+		if !queued {
+			q.add(k, had)
+		} else if r == nil && !told {
+			delete(q.keys, k)
+		}
 		q.poke()
 	}
 }
 
-// join lets a queue have what changes from now on.
+// join lets a queue have all routes, and what changes from now on.
 func (o *out) join(q *queue) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,6 +74,7 @@ func (o *out) join(q *queue) {
 		o.queues = make(map[*queue]struct{})
 	}
 	o.queues[q] = struct{}{}
+	o.all(q, false)
 }
 
 func (o *out) leave(q *queue) {
@@ -65,8 +87,14 @@ func (o *out) leave(q *queue) {
 func (o *out) again(q *queue) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.all(q, true)
+}
+
+func (o *out) all(q *queue, told bool) {
 	for k := range o.routes {
-		q.keys[k] = struct{}{}
+		if _, queued := q.keys[k]; !queued {
+			q.add(k, told)
+		}
 	}
 	q.poke()
 }
@@ -108,6 +136,7 @@ func (o *out) take(q *queue, s *speaker, b []byte) ([]byte, bool) {
 	for a, g := range groups {
 		b = append(b, s.reach(&a, g)...)
 	}
+	q.shrink()
 	return b, n > 0
 }
 

@@ -39,6 +39,10 @@ type peer struct {
 	known map[uint64]uint32 // hashes of the keys of its routes, and in which session they were last heard
 	epoch uint32            // counts sessions
 	stale *time.Timer       // until when routes of a session before the current one stay
+
+	missing int         // routes left out at a limit since it was asked for all; those said twice count twice
+	asked   time.Time   // when
+	asking  *time.Timer // asks it later
 }
 
 func newPeer(b *BGP, c Peer) *peer {
@@ -188,6 +192,7 @@ func (p *peer) up(o *open) {
 		}
 	}
 	p.epoch++
+	p.missing = 0
 	p.b.h.Up(p.Addr)
 }
 
@@ -225,7 +230,9 @@ func (p *peer) keep(d time.Duration, f func()) {
 func (p *peer) gone(err error) {
 	p.b.taken -= max(len(p.known)-p.b.share, 0)
 	clear(p.known)
+	p.missing = 0
 	p.b.h.Down(p.Addr, err)
+	p.b.relieve()
 }
 
 // over ends the time in which routes of the session before stay.
@@ -241,6 +248,7 @@ func (p *peer) over() {
 		}
 	}
 	p.b.h.Ended(p.Addr)
+	p.b.relieve()
 }
 
 // intake is the sink of a session's UPDATEs.
@@ -255,15 +263,22 @@ func (p *intake) learned(r *route.Route) {
 		switch {
 		case len(p.known) >= p.MaxRoutes:
 			p.full = true
-			p.malformed("limit")
+			p.leaveOut("limit")
 			return
 		case !p.b.room(len(p.known)):
-			p.malformed("limit-of-all")
+			p.leaveOut("limit-of-all")
 			return
 		}
 	}
 	p.known[h] = p.epoch
 	p.b.h.Learned(p.Addr, r)
+}
+
+// leaveOut leaves a route out for which there is no room.
+func (p *intake) leaveOut(reason string) {
+	p.missing++
+	p.b.full = true
+	p.malformed(reason)
 }
 
 func (p *intake) withdrawn(k *route.Key) {

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -29,8 +31,9 @@ type session struct {
 	live   bool        // Established; under peer.mu
 	done   chan struct{}
 
-	once  sync.Once
-	cause error // why we ended it
+	once   sync.Once
+	ending atomic.Bool
+	cause  error // why we ended it
 }
 
 // session runs a connection to its end, and reports whether it was established.
@@ -72,6 +75,7 @@ func (p *peer) session(ctx context.Context, c net.Conn, dialed bool) (establishe
 // end closes the connection; the peer is told why, if there is a reason.
 func (s *session) end(n *Notification) {
 	s.once.Do(func() {
+		s.ending.Store(true)
 		if n != nil {
 			s.cause = n
 			s.conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -200,7 +204,6 @@ func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) 
 	s.peer.up(&s.open)
 	s.b.out.join(&s.queue)
 	defer s.b.out.leave(&s.queue)
-	s.b.out.again(&s.queue)
 	s.conn.SetDeadline(time.Time{})
 	stop, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -213,7 +216,7 @@ func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) 
 	err := s.listen(r, buf)
 	close(stop)
 	s.conn.SetWriteDeadline(time.Now().Add(time.Second))
-	if werr := <-failed; werr != nil && errors.Is(err, net.ErrClosed) {
+	if werr := <-failed; werr != nil && (errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)) {
 		err = werr
 	}
 	return err
@@ -238,6 +241,7 @@ func (s *session) listen(r *bufio.Reader, buf []byte) error {
 		case typeUpdate:
 			s.b.mu.Lock()
 			n := d.update(body, &sink)
+			s.b.relieve()
 			s.b.mu.Unlock()
 			if n != nil {
 				return n
@@ -270,10 +274,46 @@ func (s *session) read(r *bufio.Reader, buf []byte, limit int) (uint8, []byte, e
 
 func (s *session) send(b []byte) error {
 	_, err := s.conn.Write(b)
-	for ; err == nil && len(b) >= headerLen; b = b[int(b[16])<<8|int(b[17]):] {
-		s.sent.Add(1)
+	if err == nil {
+		s.count(b)
 	}
 	return err
+}
+
+func (s *session) count(b []byte) {
+	for ; len(b) >= headerLen; b = b[int(b[16])<<8|int(b[17]):] {
+		s.sent.Add(1)
+	}
+}
+
+// push sends messages. As long as the peer reads, it may be slow; one that reads nothing within the hold time ends the session (RFC 9687).
+func (s *session) push(b []byte, stop <-chan struct{}) error {
+	for rest := b; len(rest) > 0; {
+		if s.hold > 0 {
+			s.conn.SetWriteDeadline(time.Now().Add(s.hold))
+		}
+		if s.ending.Load() { // and the deadline may have been that of the last message
+			s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+			return net.ErrClosed
+		}
+		n, err := s.conn.Write(rest)
+		rest = rest[n:]
+		e := net.Error(nil)
+		late := errors.As(err, &e) && e.Timeout()
+		select {
+		case <-stop:
+			return err
+		default:
+		}
+		switch {
+		case late && n == 0:
+			return fmt.Errorf("the peer has read nothing for %v", s.hold)
+		case err != nil && !late:
+			return err
+		}
+	}
+	s.count(b)
+	return nil
 }
 
 // write says what is queued, and that we are there, until stop is closed.
@@ -287,9 +327,6 @@ func (s *session) write(stop <-chan struct{}) error {
 	b := appendKeepalive(nil)
 	ended := false
 	for {
-		if s.hold > 0 {
-			s.conn.SetWriteDeadline(time.Now().Add(s.hold))
-		}
 		more := false
 		if s.ask.Swap(false) {
 			b = append(b, refreshMessage()...)
@@ -299,7 +336,7 @@ func (s *session) write(stop <-chan struct{}) error {
 			b, ended = append(b, unreach(nil)...), true
 		}
 		if len(b) > 0 {
-			if err := s.send(b); err != nil {
+			if err := s.push(b, stop); err != nil {
 				return err
 			}
 			b = b[:0]

@@ -276,18 +276,6 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestRefresh(t *testing.T) {
-	t.Parallel()
-	ca, cb := pair(t, 65000, 65000, nil)
-	a, _, _ := start(t, ca)
-	b, hb, _ := start(t, cb)
-	a.Advertise(samples()[1])
-	until(t, "route", func() bool { return hb.count() == 1 })
-	hb.do(func() { clear(hb.routes) })
-	b.Refresh()
-	until(t, "again", func() bool { return hb.count() == 1 })
-}
-
 func TestConfig(t *testing.T) {
 	good := func() Config {
 		return Config{AS: 1, RouterID: netip.MustParseAddr("192.0.2.1"), Peers: []Peer{{Addr: netip.MustParseAddr("192.0.2.2"), AS: 1}}}

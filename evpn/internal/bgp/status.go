@@ -16,6 +16,7 @@ type Status struct {
 	Last     error // of the last session that failed, or nil
 	In, Out  uint64
 	Routes   int               // of the peer, stale ones too
+	Missing  int               // left out at a limit since it said all; those said twice count twice
 	LeftOut  map[string]uint64 // routes and UPDATEs by reason
 	Stale    bool              // routes of a session before may be among them
 	HoldTime time.Duration     // agreed on, while there is a session
@@ -25,7 +26,7 @@ type Status struct {
 func (b *BGP) Status() (all []Status) {
 	for _, p := range *b.peers.Load() {
 		b.mu.Lock()
-		s := Status{Addr: p.Addr, AS: p.AS, Routes: len(p.known), Stale: p.stale != nil, In: p.in.Load(), Out: p.sent.Load()}
+		s := Status{Addr: p.Addr, AS: p.AS, Routes: len(p.known), Missing: p.missing, Stale: p.stale != nil, In: p.in.Load(), Out: p.sent.Load()}
 		b.mu.Unlock()
 		p.mu.Lock()
 		s.State, s.Since, s.Last, s.LeftOut = p.state, p.since, p.last, maps.Clone(p.left)
