@@ -80,8 +80,10 @@ type Config struct {
 
 // A Peer is a BGP speaker that we have a session with.
 type Peer struct {
-	Addr     netip.Addr    `json:"address"`           // of the peer; needed
-	AS       uint32        `json:"as"`                // its autonomous system; needed
+	Addr      netip.Addr `json:"address,omitzero"`   // of the peer; needed without interface
+	Interface string     `json:"interface,omitzero"` // in place of the address: the peer is the router at the other end of this link, and learned from its router advertisements, while we send ours (unnumbered, FRR: neighbor eth0 interface); Linux only
+
+	AS       RemoteAS      `json:"as"`                // its autonomous system, "external" for any but ours, or "internal" for ours; needed
 	Port     uint16        `json:"port,omitzero"`     // its TCP port; default 179
 	Local    netip.Addr    `json:"local,omitzero"`    // source address; default the system's choice
 	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect
@@ -225,7 +227,7 @@ func (c *Config) withoutFiles() bgp.Config {
 	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In, MaxRoutes: max(c.MaxPaths, 0)}
 	for _, p := range c.Peers {
 		b.Peers = append(b.Peers, bgp.Peer{
-			Addr: p.Addr, AS: p.AS, Port: p.Port, Local: p.Local, Passive: p.Passive, Hold: p.Hold, Retry: p.Retry, Password: p.Password,
+			Addr: p.Addr, Interface: p.Interface, AS: int64(p.AS), Port: p.Port, Local: p.Local, Passive: p.Passive, Hold: p.Hold, Retry: p.Retry, Password: p.Password,
 			Hops: p.Hops, OwnAS: p.OwnAS, MaxRoutes: p.MaxRoutes, LimitResets: p.LimitResets, MaxStale: p.MaxStale,
 		})
 	}

@@ -176,7 +176,7 @@ func leafConfig(as uint32, id, peer string, peerAS uint32, lines ...string) frr.
 
 // peering is a session with a peer that is tried again soon.
 func peering(addr string, as uint32) Peer {
-	return Peer{Addr: netip.MustParseAddr(addr), AS: as, Retry: 100 * time.Millisecond, Hold: 9 * time.Second}
+	return Peer{Addr: netip.MustParseAddr(addr), AS: RemoteAS(as), Retry: 100 * time.Millisecond, Hold: 9 * time.Second}
 }
 
 // floods and routes return how many VTEPs are in the flood list of a segment, and how many next hops a prefix of VRF red has.

@@ -31,7 +31,9 @@ func (p *Peer) checkBFD(w *setting.Check, at string) {
 	}
 	c := p.BFD.session()
 	w.Add(at+".BFD", c.Check())
-	if !p.Local.IsValid() {
+	if p.Interface != "" {
+		w.Wrong(at+".BFD", nil, "needs an address in place of an interface")
+	} else if !p.Local.IsValid() {
 		w.Wrong(at+".Local", nil, "an address of the node is required with bfd")
 	}
 }

@@ -24,8 +24,11 @@ type Status struct {
 
 // PeerStatus is how a session is.
 type PeerStatus struct {
-	Addr    netip.Addr
-	AS      uint32
+	Addr      netip.Addr // none while no router is known at Interface
+	Interface string     // that leads to the peer, if its settings have no address
+	Link      string     // what is to say of Interface: why no router is known, or that there is another; "" = nothing
+	AS        uint32     // 0 = external, while there is no session
+
 	State   string        // idle, connect, active, openconfirm or established
 	Since   time.Time     // of State
 	Hold    time.Duration // agreed on, while there is a session
@@ -61,7 +64,7 @@ func (s *Speaker) Status() Status {
 	var st Status
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		for _, p := range e.Status() {
-			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale, Missing: p.Missing,
+			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, Interface: p.Interface, Link: p.Link, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale, Missing: p.Missing,
 				In: p.In, Out: p.Out, Err: p.Last, BFD: s.prober.status(p.Addr)})
 		}
 	}

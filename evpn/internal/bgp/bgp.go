@@ -19,7 +19,7 @@ type BGP struct {
 	conf  Config // Peers are those of New
 	id    [4]byte
 	seed  maphash.Seed
-	peers atomic.Pointer[map[netip.Addr]*peer] // SetPeers makes another map
+	peers atomic.Pointer[map[netip.Addr]*peer] // by key; SetPeers makes another map
 	out   out
 
 	setting   sync.Mutex      // around changes of the set of peers
@@ -49,7 +49,7 @@ func New(c Config) (*BGP, error) {
 	peers := make(map[netip.Addr]*peer)
 	for _, p := range c.Peers {
 		p = p.full()
-		peers[p.Addr] = newPeer(b, p)
+		peers[p.key()] = newPeer(b, p)
 	}
 	b.setPeers(peers, c.MaxRoutes)
 	return b, nil
@@ -133,10 +133,10 @@ func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 	was, now := *b.peers.Load(), make(map[netip.Addr]*peer)
 	for _, p := range list {
 		p = p.full()
-		if old := was[p.Addr]; old != nil && old.Peer == p {
-			now[p.Addr] = old
+		if old := was[p.key()]; old != nil && old.Peer == p {
+			now[p.key()] = old
 		} else {
-			now[p.Addr] = newPeer(b, p)
+			now[p.key()] = newPeer(b, p)
 		}
 	}
 	running := b.ctx != nil && b.ctx.Err() == nil
@@ -148,7 +148,7 @@ func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 		if running {
 			p.stop(errRemoved)
 		}
-		if now[addr] == nil {
+		if now[addr] == nil && p.Addr.IsValid() {
 			errs = append(errs, b.expect(&Peer{Addr: addr}, p.Password != ""))
 		}
 	}

@@ -3,7 +3,9 @@ package bgp
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -32,10 +34,18 @@ type Config struct {
 	In func(f func())
 }
 
+// What Peer.AS may be in place of a number.
+const (
+	External = -1 // any AS but ours
+	Internal = -2 // ours
+)
+
 // Peer is one neighbour.
 type Peer struct {
-	Addr     netip.Addr
-	AS       uint32
+	Addr      netip.Addr
+	Interface string // in place of Addr: the router on it that advertises itself; Linux only
+
+	AS       int64         // or External, or Internal
 	Port     uint16        // 0 = 179
 	Local    netip.Addr    // source address; none: the system chooses
 	Passive  bool          // wait for the peer to connect
@@ -67,14 +77,25 @@ func (c *Config) Check() error {
 	}
 	w.Limit("MaxRoutes", c.MaxRoutes)
 	seen := make(map[netip.Addr]int)
+	links := make(map[string]int)
 	for i := range c.Peers {
 		p := &c.Peers[i]
 		at := fmt.Sprintf("Peers[%d]", i)
 		w.Add(at, p.Check())
-		if first, ok := seen[p.Addr.Unmap()]; ok {
+		if p.Interface != "" {
+			if first, ok := links[p.Interface]; ok {
+				w.Wrong(at+".Interface", p.Interface, "peers[%d] has this interface already", first)
+			}
+			links[p.Interface] = i
+		} else if first, ok := seen[p.Addr.Unmap()]; ok {
 			w.Wrong(at+".Addr", p.Addr, "peers[%d] has this address already", first)
 		} else {
 			seen[p.Addr.Unmap()] = i
+		}
+	}
+	for a, i := range seen {
+		if of, ok := links[a.Zone()]; ok && a.Zone() != "" {
+			w.Wrong(fmt.Sprintf("Peers[%d].Addr", i), a, "peers[%d] is the neighbour on this interface", of)
 		}
 	}
 	return w.Err()
@@ -84,16 +105,18 @@ func (c *Config) Check() error {
 func (p *Peer) Check() error {
 	w := setting.Of("bgp: Peer")
 	switch a := p.Addr.Unmap(); {
+	case p.Interface != "":
+		p.checkInterface(w)
 	case !a.IsValid():
-		w.Wrong("Addr", nil, "the address of the peer is required")
+		w.Wrong("Addr", nil, "the address of the peer is required, or an interface")
 	case a.IsUnspecified() || a.IsMulticast():
 		w.Want("Addr", p.Addr, "the address of a host")
 	}
 	if p.Addr.IsLinkLocalUnicast() && p.Addr.Is6() && p.Addr.Zone() == "" {
 		w.Want("Addr", p.Addr, "a link-local address with its interface, such as fe80::1%%eth0")
 	}
-	if p.AS == 0 {
-		w.Want("AS", p.AS, "1 to 4294967295")
+	if (p.AS < 1 || p.AS > math.MaxUint32) && p.AS != External && p.AS != Internal {
+		w.Want("AS", p.AS, `1 to 4294967295, "external" or "internal"`)
 	}
 	if p.Hold != 0 && p.Hold < 3*time.Second || p.Hold > 65535*time.Second || p.Hold%time.Second != 0 {
 		w.Want("Hold", p.Hold, "full seconds from 3s to 65535s, or 0 for 90s")
@@ -109,6 +132,39 @@ func (p *Peer) Check() error {
 		w.Want("Retry", p.Retry, "0 or longer")
 	}
 	return w.Err()
+}
+
+func (p *Peer) checkInterface(w *setting.Check) {
+	if len(p.Interface) > maxInterface || strings.ContainsFunc(p.Interface, func(r rune) bool { return r <= ' ' || r == '/' || r == ':' || r == '%' || r > '~' }) {
+		w.Want("Interface", p.Interface, "the name of an interface, such as eth0")
+	}
+	if p.Addr.IsValid() {
+		w.Wrong("Addr", p.Addr, "the peer has an interface already")
+	}
+	if p.Local.IsValid() {
+		w.Wrong("Local", p.Local, "the source address of a peer with an interface is that of the interface")
+	}
+}
+
+const maxInterface = 15 // bytes of a name
+
+// key is what tells peers apart.
+func (p *Peer) key() netip.Addr {
+	if p.Interface != "" {
+		return netip.IPv6Unspecified().WithZone(p.Interface)
+	}
+	return p.Addr
+}
+
+// allows reports whether the peer may have an AS; own is ours.
+func (p *Peer) allows(as, own uint32) bool {
+	switch p.AS {
+	case External:
+		return as != own
+	case Internal:
+		return as == own
+	}
+	return int64(as) == p.AS
 }
 
 // full returns the settings with defaults filled in.

@@ -61,7 +61,7 @@ func leaf(t *testing.T, theirAS uint32, neighbour string) (us *netns.Host, f *fr
 
 func confOf(us *netns.Host, as uint32) Config {
 	return Config{AS: 65000, RouterID: netip.MustParseAddr(oursAddr), In: us.Do, Listen: []netip.AddrPort{netip.MustParseAddrPort(oursAddr + ":179")},
-		Peers: []Peer{{Addr: netip.MustParseAddr(theirsAddr), AS: as, Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}}
+		Peers: []Peer{{Addr: netip.MustParseAddr(theirsAddr), AS: int64(as), Retry: 100 * time.Millisecond, Hold: 3 * time.Second}}}
 }
 
 // toFRR is what we say, with the keys by which FRR shows it.

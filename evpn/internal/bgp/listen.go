@@ -10,17 +10,15 @@ import (
 	"time"
 )
 
-// control sets up a socket before it connects.
-func (p *peer) control(_, _ string, c syscall.RawConn) error { return onSocket(c, p.prepare) }
-
-func (p *peer) prepare(fd uintptr) error {
+// prepare sets up a socket before it connects to an address of the peer.
+func (p *peer) prepare(fd uintptr, addr netip.Addr) error {
 	if p.Password != "" {
-		if err := setPassword(fd, p.Addr, p.Password); err != nil {
+		if err := setPassword(fd, addr, p.Password); err != nil {
 			return err
 		}
 	}
 	if p.Hops > 0 {
-		return setTTL(fd, p.Addr.Is4(), p.Hops)
+		return setTTL(fd, addr.Is4(), p.Hops)
 	}
 	return nil
 }
@@ -60,13 +58,13 @@ func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l *listener, err e
 	return l, err
 }
 
-// expect sets up a listener's socket for a peer. If it had a password, and has none now, that is taken away.
+// expect sets up a listener's socket for a peer, whose address may not be known. If it had a password, and has none now, that is taken away.
 func (l *listener) expect(c syscall.RawConn, p *Peer, had bool) error {
 	if p.Addr.Is4() != l.v4 {
 		return nil
 	}
 	return onSocket(c, func(fd uintptr) error {
-		if p.Password != "" || had {
+		if p.Addr.IsValid() && (p.Password != "" || had) {
 			if err := setPassword(fd, p.Addr, p.Password); err != nil {
 				return err
 			}
@@ -110,13 +108,18 @@ func (b *BGP) accept(ctx context.Context, l *listener) {
 			continue
 		}
 		p := b.peerOf(c)
-		if p == nil || !p.admit(c) {
+		if p == nil {
+			c.Close()
+			continue
+		}
+		at, ok := p.admit(c)
+		if !ok {
 			c.Close()
 			continue
 		}
 		go func() {
 			defer p.running.Done()
-			_, err := p.session(p.ctx, c, false)
+			_, err := p.session(at, c, false)
 			p.mu.Lock()
 			if p.incoming == c {
 				p.incoming = nil
@@ -128,21 +131,21 @@ func (b *BGP) accept(ctx context.Context, l *listener) {
 }
 
 // admit reports whether a connection of the peer may begin a session, which is then among those that stop waits for.
-func (p *peer) admit(c net.Conn) bool {
+func (p *peer) admit(c net.Conn) (at reach, ok bool) {
 	if p.Hops > 0 {
 		raw, err := c.(*net.TCPConn).SyscallConn()
 		if err != nil || onSocket(raw, func(fd uintptr) error { return setTTL(fd, p.Addr.Is4(), p.Hops) }) != nil {
-			return false
+			return at, false
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.incoming != nil || p.ctx == nil || p.ctx.Err() != nil {
-		return false
+	if p.incoming != nil || p.at.ctx == nil || p.at.ctx.Err() != nil {
+		return at, false
 	}
 	p.incoming = c
 	p.running.Add(1)
-	return true
+	return p.at, true
 }
 
 const acceptPause = 100 * time.Millisecond

@@ -3,15 +3,18 @@ package bgp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/evpn/internal/unnumbered"
 )
 
 // peer is a neighbour with at most one session that has got beyond OPEN.
@@ -19,11 +22,14 @@ type peer struct {
 	Peer
 	b *BGP
 
-	ctx     context.Context // done: no more sessions; under mu, as are running's Adds
+	link    *unnumbered.Link // of Peer.Interface, or nil
+	ctx     context.Context  // done: no more sessions; under mu, as are running's Adds
 	cancel  context.CancelCauseFunc
-	running sync.WaitGroup // run, and sessions that the peer has begun
+	running sync.WaitGroup // run, the link, and sessions that the peer has begun
+	moved   chan struct{}  // another address is known: it is tried at once
 
 	mu       sync.Mutex
+	at       reach
 	current  *session // in OpenConfirm or Established
 	change   chan struct{}
 	incoming net.Conn // one of the peer's before OpenConfirm, or nil
@@ -36,6 +42,7 @@ type peer struct {
 	in, sent atomic.Uint64 // messages
 
 	// Under BGP.mu.
+	id    netip.Addr        // whose routes these are
 	known map[uint64]uint32 // hashes of the keys of its routes, and in which session they were last heard
 	epoch uint32            // counts sessions
 	stale *time.Timer       // until when routes of a session before the current one stay
@@ -46,7 +53,12 @@ type peer struct {
 }
 
 func newPeer(b *BGP, c Peer) *peer {
-	return &peer{Peer: c, b: b, state: "idle", since: time.Now(), change: make(chan struct{}), left: make(map[string]uint64), known: make(map[uint64]uint32)}
+	p := &peer{Peer: c, b: b, state: "idle", since: time.Now(), change: make(chan struct{}), left: make(map[string]uint64), known: make(map[uint64]uint32),
+		id: c.Addr, moved: make(chan struct{}, 1)}
+	if c.Interface != "" {
+		p.link = p.newLink()
+	}
+	return p
 }
 
 // set notes a state. The caller has p.mu.
@@ -61,6 +73,11 @@ func (p *peer) start(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	if p.link != nil {
+		p.running.Go(func() { p.link.Run(p.ctx) })
+	} else {
+		p.at = reach{p.Addr, p.ctx, p.cancel}
+	}
 	p.running.Go(func() { p.run(p.ctx) })
 }
 
@@ -85,18 +102,25 @@ func (p *peer) stop(cause error) {
 // run connects whenever there is no session.
 func (p *peer) run(ctx context.Context) {
 	pause := time.Duration(0)
-	for p.idle(ctx, pause) {
-		c, err := p.dial(ctx)
+	for p.idle(ctx, &pause) {
+		at := p.reach()
+		if at.ctx == nil {
+			continue
+		}
+		c, err := p.dial(at)
 		established, begun := false, time.Now()
 		if err == nil && !p.begin() {
 			c.Close() // meanwhile the peer has connected
 			continue
 		}
 		if err == nil {
-			established, err = p.session(ctx, c, true)
+			established, err = p.session(at, c, true)
 			p.mu.Lock()
 			p.dialing = false
 			p.mu.Unlock()
+		}
+		if cause := context.Cause(at.ctx); isLost(cause) {
+			err = cause
 		}
 		p.failed(err)
 		if pause == 0 || established && (!refused(err) || time.Since(begun) > time.Minute) {
@@ -107,21 +131,28 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// idle waits for a pause, three quarters of it or more, and until there is no session. It returns false at the end of ctx.
-func (p *peer) idle(ctx context.Context, pause time.Duration) bool {
-	t := time.NewTimer(pause - time.Duration(rand.Int64N(int64(pause/4)+1)))
+// idle waits for a pause, three quarters of it or more, or until the peer has another address; then until there is no session, and an
+// address. It returns false at the end of ctx.
+func (p *peer) idle(ctx context.Context, pause *time.Duration) bool {
+	t := time.NewTimer(*pause - time.Duration(rand.Int64N(int64(*pause/4)+1)))
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
+	case <-p.moved:
+		*pause = 0
 	case <-t.C:
 	}
 	for {
 		p.mu.Lock()
-		busy, change := p.current != nil || p.Passive, p.change
-		if !busy {
+		busy, change := p.current != nil || p.Passive || p.at.ctx == nil, p.change
+		switch {
+		case !busy:
 			p.set("connect")
-		} else if p.current == nil {
+		case p.current != nil:
+		case p.at.ctx == nil:
+			p.set("idle")
+		default:
 			p.set("active")
 		}
 		p.mu.Unlock()
@@ -167,33 +198,37 @@ func collided(err error) bool {
 	return errors.Is(err, errCollision) || ok && n.Code == errCease && n.Subcode == ceaseCollision
 }
 
-func (p *peer) dial(ctx context.Context) (c net.Conn, err error) {
-	d := net.Dialer{Timeout: openTime, Control: p.control}
+func (p *peer) dial(at reach) (c net.Conn, err error) {
+	d := net.Dialer{Timeout: openTime, Control: func(_, _ string, c syscall.RawConn) error {
+		return onSocket(c, func(fd uintptr) error { return p.prepare(fd, at.addr) })
+	}}
 	p.b.conf.In(func() {
 		if p.Local.IsValid() {
 			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(numbered(p.Local), 0))
 		}
-		c, err = d.DialContext(ctx, "tcp", netip.AddrPortFrom(numbered(p.Addr), p.Port).String())
+		c, err = d.DialContext(at.ctx, "tcp", netip.AddrPortFrom(numbered(at.addr), p.Port).String())
 	})
 	return c, err
 }
 
 // up begins a session. The peer may keep what it said in the one before (RFC 4724, section 4.2).
-func (p *peer) up(o *open) {
+func (p *peer) up(addr netip.Addr, o *open) {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	if p.stale != nil {
 		p.stale.Stop()
 		p.stale = nil
-		if !o.kept {
+		if addr != p.id {
+			p.gone(fmt.Errorf("the peer is at %v now", addr))
+		} else if !o.kept {
 			p.gone(errors.New("the peer has restarted and kept nothing"))
 		} else {
 			p.keep(p.MaxStale, func() { p.over() })
 		}
 	}
 	p.epoch++
-	p.missing = 0
-	p.b.h.Up(p.Addr)
+	p.id, p.missing = addr, 0
+	p.b.h.Up(p.id)
 }
 
 // down ends a session. Its routes stay for a while if the peer has asked for that and may come back.
@@ -209,7 +244,7 @@ func (p *peer) down(o *open, err error) {
 		return
 	}
 	p.keep(min(o.restart, p.MaxStale), func() { p.gone(err) })
-	p.b.h.Stale(p.Addr, err)
+	p.b.h.Stale(p.id, err)
 }
 
 // keep calls f after d, unless a session comes or goes before.
@@ -231,7 +266,7 @@ func (p *peer) gone(err error) {
 	p.b.taken -= max(len(p.known)-p.b.share, 0)
 	clear(p.known)
 	p.missing = 0
-	p.b.h.Down(p.Addr, err)
+	p.b.h.Down(p.id, err)
 	p.b.relieve()
 }
 
@@ -247,7 +282,7 @@ func (p *peer) over() {
 			delete(p.known, k)
 		}
 	}
-	p.b.h.Ended(p.Addr)
+	p.b.h.Ended(p.id)
 	p.b.relieve()
 }
 
@@ -271,7 +306,7 @@ func (p *intake) learned(r *route.Route) {
 		}
 	}
 	p.known[h] = p.epoch
-	p.b.h.Learned(p.Addr, r)
+	p.b.h.Learned(p.id, r)
 }
 
 // leaveOut leaves a route out for which there is no room.
@@ -286,7 +321,7 @@ func (p *intake) withdrawn(k *route.Key) {
 	if _, ok := p.known[h]; ok {
 		p.b.release(len(p.known))
 		delete(p.known, h)
-		p.b.h.Withdrawn(p.Addr, k)
+		p.b.h.Withdrawn(p.id, k)
 	}
 }
 
@@ -296,5 +331,5 @@ func (p *intake) malformed(reason string) {
 	p.mu.Lock()
 	p.left[reason]++
 	p.mu.Unlock()
-	p.b.h.Malformed(p.Addr, reason)
+	p.b.h.Malformed(p.id, reason)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ var errCollision = errors.New("another connection to the peer was kept")
 // session is one connection.
 type session struct {
 	*peer
+	addr   netip.Addr // of the peer
 	conn   net.Conn
 	dialed bool
 	open   open // what the peer said
@@ -37,13 +39,17 @@ type session struct {
 }
 
 // session runs a connection to its end, and reports whether it was established.
-func (p *peer) session(ctx context.Context, c net.Conn, dialed bool) (established bool, err error) {
-	s := &session{peer: p, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
+func (p *peer) session(at reach, c net.Conn, dialed bool) (established bool, err error) {
+	ctx := at.ctx
+	s := &session{peer: p, addr: at.addr, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
 	defer close(s.done)
 	defer context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), errRemoved) {
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, errRemoved):
 			s.end(notify(errCease, ceaseRemoved))
-		} else {
+		case isLost(cause):
+			s.drop(cause)
+		default:
 			s.end(shutdown(p.b.conf.Shutdown))
 		}
 	})()
@@ -63,7 +69,7 @@ func (p *peer) session(ctx context.Context, c net.Conn, dialed bool) (establishe
 		err = s.cause
 	}
 	if established {
-		if ctx.Err() != nil {
+		if cause := context.Cause(ctx); cause != nil && !isLost(cause) {
 			err = context.Canceled
 		}
 		p.down(&s.open, err)
@@ -83,6 +89,14 @@ func (s *session) end(n *Notification) {
 				s.sent.Add(1)
 			}
 		}
+		s.conn.Close()
+	})
+}
+
+// drop closes the connection without a word: nobody would hear it.
+func (s *session) drop(why error) {
+	s.once.Do(func() {
+		s.cause = why
 		s.conn.Close()
 	})
 }
@@ -109,7 +123,7 @@ func (s *session) begin(r *bufio.Reader, buf []byte) error {
 		return n
 	}
 	s.open, s.hold = *o, min(o.hold, s.Hold)
-	s.agreed = speaker{as: s.b.conf.AS, peerAS: s.AS, id: s.b.id, as4: o.as4, extended: o.extended, ownAS: int(s.OwnAS)}
+	s.agreed = speaker{as: s.b.conf.AS, peerAS: o.as, id: s.b.id, as4: o.as4, extended: o.extended, ownAS: int(s.OwnAS)}
 	if err := s.claim(); err != nil {
 		return err
 	}
@@ -125,7 +139,7 @@ func (s *session) begin(r *bufio.Reader, buf []byte) error {
 
 func (s *session) check(o *open) *Notification {
 	switch {
-	case o.as != s.AS:
+	case !s.allows(o.as, s.b.conf.AS):
 		return notify(errOpen, 2)
 	case o.id == s.b.id && o.as == s.b.conf.AS:
 		return notify(errOpen, 3)
@@ -174,7 +188,7 @@ func (s *session) claim() error {
 // dominate reports whether of two connections the one we dialed is kept.
 func (s *session) dominate() bool {
 	c := bytes.Compare(s.b.id[:], s.open.id[:])
-	return c > 0 || c == 0 && s.b.conf.AS > s.AS
+	return c > 0 || c == 0 && s.b.conf.AS > s.open.as
 }
 
 // release makes room for another session.
@@ -201,7 +215,7 @@ func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) 
 		s.last = nil // this is the one that was kept
 	}
 	s.mu.Unlock()
-	s.peer.up(&s.open)
+	s.peer.up(s.addr, &s.open)
 	s.b.out.join(&s.queue)
 	defer s.b.out.leave(&s.queue)
 	s.conn.SetDeadline(time.Time{})

@@ -134,7 +134,7 @@ func pair(t *testing.T, as1, as2 uint32, edit func(p *Peer)) (a, b Config) {
 	n := port(t)
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{127, 7, byte(n >> 8), byte(i)}) }
 	conf := func(i, j int, as, peer uint32) Config {
-		p := Peer{Addr: addr(j), AS: peer, Port: n, Local: addr(i), Retry: 50 * time.Millisecond, Hold: 3 * time.Second}
+		p := Peer{Addr: addr(j), AS: int64(peer), Port: n, Local: addr(i), Retry: 50 * time.Millisecond, Hold: 3 * time.Second}
 		if edit != nil {
 			edit(&p)
 		}

@@ -24,7 +24,7 @@ func (b *BGP) peerOf(c net.Conn) (found *peer) {
 	b.conf.In(func() {
 		addr = addr.WithZone(zoneOf(c))
 		for _, p := range *b.peers.Load() {
-			if p.Addr.WithZone("") == addr.WithZone("") && numbered(p.Addr) == addr {
+			if at := p.where(); at.WithZone("") == addr.WithZone("") && numbered(at) == addr {
 				found = p
 			}
 		}
