@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -217,7 +216,7 @@ func TestUnnumberedFRR(t *testing.T) {
 							}
 						}
 					})
-					return b.Status()[0].AS == 65002 && got[fmt.Sprint(route.Multicast, theirsAddr)] && got[fmt.Sprint(route.MACIP, "172.16.0.2")]
+					return b.Status()[0].AS == 65002 && got["3 "+theirsAddr] && got["2 172.16.0.2"]
 				})
 				for key := range toFRR() {
 					if key[1] == '2' || key[1] == '3' {

@@ -15,14 +15,14 @@ const (
 	optionSource = 1 // link-layer address of the sender
 )
 
-// Lifetime is how long an advertisement of ours counts: three intervals, as FRR's.
-const Lifetime = 3 * interval
+// lifetime is how long an advertisement of ours counts: three intervals, as FRR's.
+const lifetime = 3 * interval
 
 // advert returns a router advertisement (RFC 4861, section 4.2) that says nothing of the network. The kernel fills in the checksum.
-func advert(lifetime time.Duration, mac net.HardwareAddr) []byte {
+func advert(counts time.Duration, mac net.HardwareAddr) []byte {
 	b := make([]byte, advertLen, advertLen+8)
 	b[0], b[4] = typeAdvert, 64 // the hop limit that hosts are to use
-	binary.BigEndian.PutUint16(b[6:], uint16(lifetime/time.Second))
+	binary.BigEndian.PutUint16(b[6:], uint16(counts/time.Second))
 	if len(mac) == 6 {
 		b = append(append(b, optionSource, 1), mac...)
 	}
@@ -31,8 +31,8 @@ func advert(lifetime time.Duration, mac net.HardwareAddr) []byte {
 
 // parse returns the lifetime in a router advertisement that came from an address with a hop limit, if nodes are to take it (RFC 4861,
 // section 6.1.2). The kernel has looked at the checksum.
-func parse(b []byte, from netip.Addr, hops int) (lifetime time.Duration, ok bool) {
-	if len(b) < advertLen || b[0] != typeAdvert || b[1] != 0 || hops != hopLimit || !from.Is6() || !from.IsLinkLocalUnicast() {
+func parse(b []byte, from netip.Addr, hops int) (counts time.Duration, ok bool) {
+	if len(b) < advertLen || b[0] != typeAdvert || b[1] != 0 || hops != hopLimit || !from.Is6() || from.Is4In6() || !from.IsLinkLocalUnicast() {
 		return 0, false
 	}
 	for o := b[advertLen:]; len(o) > 0; o = o[int(o[1])*8:] {

@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	interval = 10 * time.Second      // between advertisements
-	tick     = time.Second           // between looks at the interface, and the first advertisements
-	first    = 4                     // so many advertisements
-	pace     = 10 * time.Millisecond // between two that are read; what comes faster is lost in the socket's buffer
+	interval = 10 * time.Second         // between advertisements
+	tick     = time.Second              // between looks at the interface, and the first advertisements
+	first    = 4                        // so many advertisements
+	patience = interval + 2*time.Second // with a router that is silent and has no session
+	pace     = 10 * time.Millisecond    // between two that are read; what comes faster is lost in the socket's buffer
 )
 
 // Config says where a router is looked for, and who wants to know.
@@ -41,7 +42,7 @@ type Link struct {
 // socket sends and receives on one interface, from when it is up until it is down.
 type socket interface {
 	state() error // nil while the interface is what it was: there, up, and with this name
-	send(lifetime time.Duration) error
+	send(counts time.Duration) error
 	read(b []byte) (n, hops int, from netip.Addr, err error)
 	own(netip.Addr) bool // reports whether an address is one of the interface's own
 	Close() error
@@ -104,7 +105,7 @@ func (l *Link) watch(ctx context.Context) error {
 	defer t.Stop()
 	for sent, next := 0, time.Now(); ; {
 		if now := time.Now(); !now.Before(next) {
-			err := s.send(Lifetime)
+			err := s.send(lifetime)
 			if next = now.Add(tick); err == nil {
 				if sent++; sent >= first {
 					next = now.Add(interval)
@@ -145,21 +146,21 @@ func (l *Link) listen(s socket) {
 			return
 		}
 		if err == nil {
-			if lifetime, ok := parse(b[:n], from.WithZone(""), hops); ok {
-				l.hear(s, from.WithZone(""), lifetime)
+			if counts, ok := parse(b[:n], from, hops); ok {
+				l.hear(s, from, counts)
 			}
 		}
 		time.Sleep(pace)
 	}
 }
 
-func (l *Link) hear(s socket, from netip.Addr, lifetime time.Duration) {
+func (l *Link) hear(s socket, from netip.Addr, counts time.Duration) {
 	from = from.WithZone(l.Interface)
 	now, session := time.Now(), l.Session()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.near.addr
-	if from != was && (l.near.busy(now, session) || s.own(from)) || !l.near.hear(now, from, lifetime, session) {
+	if from != was && (l.near.busy(now, session) || s.own(from)) || !l.near.hear(now, from, counts, session) {
 		return
 	}
 	if was.IsValid() {

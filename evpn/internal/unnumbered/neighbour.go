@@ -14,14 +14,14 @@ type neighbour struct {
 }
 
 // hear takes an advertisement, and reports whether the router is another one than before.
-func (n *neighbour) hear(now time.Time, from netip.Addr, lifetime time.Duration, session bool) (changed bool) {
+func (n *neighbour) hear(now time.Time, from netip.Addr, counts time.Duration, session bool) (changed bool) {
 	if from != n.addr && n.kept(now, session) {
 		n.other, n.otherAt = from, now
 		return false
 	}
 	changed = from != n.addr
-	if n.addr, n.until = from, now; lifetime > 0 {
-		n.until = now.Add(Lifetime) // not the router's own, of up to 18 hours
+	if n.addr, n.until = from, now; counts > 0 {
+		n.until = now.Add(patience) // not the router's own lifetime, of up to 18 hours
 	}
 	if from == n.other {
 		n.other = netip.Addr{}
@@ -41,7 +41,7 @@ func (n *neighbour) busy(now time.Time, session bool) bool {
 
 // ignored returns another router on the link, none if there is none.
 func (n *neighbour) ignored(now time.Time) netip.Addr {
-	if now.Sub(n.otherAt) > Lifetime {
+	if now.Sub(n.otherAt) > lifetime {
 		return netip.Addr{}
 	}
 	return n.other

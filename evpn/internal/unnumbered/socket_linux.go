@@ -110,7 +110,7 @@ func (s *raw) state() error {
 	return err
 }
 
-func (s *raw) send(lifetime time.Duration) error {
+func (s *raw) send(counts time.Duration) error {
 	var mac net.HardwareAddr
 	var from netip.Addr
 	err := s.inside(func() (err error) {
@@ -124,7 +124,7 @@ func (s *raw) send(lifetime time.Duration) error {
 		return err
 	}
 	to := net.IPAddr{IP: allNodes.AsSlice()}
-	_, err = s.WriteTo(advert(lifetime, mac), &ipv6.ControlMessage{HopLimit: hopLimit, IfIndex: s.index, Src: from.AsSlice()}, &to)
+	_, err = s.WriteTo(advert(counts, mac), &ipv6.ControlMessage{HopLimit: hopLimit, IfIndex: s.index, Src: from.AsSlice()}, &to)
 	return err
 }
 
