@@ -26,8 +26,11 @@ type EVPN struct {
 
 // An EVPNPeer is a BGP speaker that the node has a session with, or wants one.
 type EVPNPeer struct {
-	Address  string     `json:"address"`
-	AS       uint32     `json:"as"`
+	Address   string `json:"address,omitempty"`   // none while no router is known at the interface
+	Interface string `json:"interface,omitempty"` // that leads to the peer, if its settings have no address
+	Link      string `json:"link,omitempty"`      // what is to say of the interface: why no router is known, or that there is another
+
+	AS       uint32     `json:"as"`                 // 0 = external, while there is no session
 	State    string     `json:"state"`              // idle, connect, active, openconfirm, established
 	Since    *time.Time `json:"since,omitempty"`    // of the state
 	HoldTime float64    `json:"holdTime,omitempty"` // in seconds, as agreed, while there is a session

@@ -81,7 +81,9 @@ func (o *offers) protos() {
 func (o *offers) speakers() {
 	peers, _ := o.EVPNPeers(o.ctx)
 	for _, p := range peers {
-		o.add(p.Address)
+		if p.Address != "" {
+			o.add(p.Address)
+		}
 	}
 }
 

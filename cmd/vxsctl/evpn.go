@@ -66,7 +66,14 @@ func evpnPeers(text []byte) ([][]string, error) {
 		if p.Stale {
 			routes += " stale"
 		}
-		return [][]string{row(p.Address, p.AS, p.State, since, hold, p.BFD, routes, p.Received, p.Sent, p.Error)}
+		as, problem := "external", p.Error
+		if p.AS != 0 {
+			as = fmt.Sprint(p.AS)
+		}
+		if p.Link != "" && p.Link != p.Error {
+			problem = strings.TrimSuffix(p.Link+"; "+p.Error, "; ")
+		}
+		return [][]string{row(cmp.Or(p.Address, p.Interface), as, p.State, since, hold, p.BFD, routes, p.Received, p.Sent, problem)}
 	})
 }
 

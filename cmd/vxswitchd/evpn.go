@@ -103,7 +103,7 @@ func (s *server) getEVPNPeers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return listOf(w, st.Peers, func(p evpn.PeerStatus) api.EVPNPeer {
-		x := api.EVPNPeer{Address: p.Addr.String(), AS: p.AS, State: p.State, Error: said(p.Err), HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
+		x := api.EVPNPeer{Address: text(p.Addr), Interface: p.Interface, Link: p.Link, AS: p.AS, State: p.State, Error: said(p.Err), HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
 			Received: p.In, Sent: p.Out, BFD: p.BFD}
 		if !p.Since.IsZero() {
 			x.Since = &p.Since
@@ -299,7 +299,7 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 	to := sink(ch)
 	to.gauge(descEVPNUp, one(e.State == sectionRunning))
 	for _, p := range st.Peers {
-		peer := p.Addr.String()
+		peer := cmp.Or(p.Interface, p.Addr.String())
 		to.gauge(descEVPNSession, one(p.State == "established"), peer)
 		to.gauge(descEVPNPeerRoutes, float64(p.Routes), peer)
 		to.count(descEVPNIn, p.In, peer)

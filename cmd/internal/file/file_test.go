@@ -63,8 +63,18 @@ func TestErrors(t *testing.T) {
 			"1:167: evpn.vrfs[0].name: \"v\": no such VRF\n" +
 			"2:56: evpn.peers[0].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s\n" +
 			"2:75: evpn.peers[1].address: 10.0.0.2: peers[0] has this address already\n" +
-			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, bfd, holdTime, hops, limitResets, local, maxRoutes, maxStale, ownAS, passive, passwordFile, port, retry",
-		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"as": 1}]}}`: "1:54: evpn.peers[0].address: the address of the peer is required",
+			"2:96: evpn.peers[1].password: unknown key; allowed are address, as, bfd, holdTime, hops, interface, limitResets, local, maxRoutes, maxStale, ownAS, passive, passwordFile, port, retry",
+		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"as": 1}]}}`: "1:54: evpn.peers[0].address: the address of the peer is required, or an interface",
+		`{"evpn": {"as": 1, "routerID": "10.0.0.1", "peers": [{"interface": "eth0", "as": "external", "bfd": {}}, {"interface": "eth0", "as": "other"}, {"interface": "a/b", "as": 0},
+{"interface": "eth1", "address": "fe80::1%eth1", "as": 5000000000, "local": "fe80::2"}, {"address": "fe80::1%eth0", "as": "internal"}]}}`: `1:101: evpn.peers[0].bfd: needs an address in place of an interface
+1:120: evpn.peers[1].interface: "eth0": peers[0] has this interface already
+1:134: evpn.peers[1].as: "other": must be 1 to 4294967295, "external" or "internal"
+1:158: evpn.peers[2].interface: "a/b": must be the name of an interface, such as eth0
+1:171: evpn.peers[2].as: 0: must be 1 to 4294967295, "external" or "internal"
+2:34: evpn.peers[3].address: fe80::1%eth1: the peer has an interface already
+2:56: evpn.peers[3].as: 5000000000: must be 1 to 4294967295, "external" or "internal"
+2:77: evpn.peers[3].local: fe80::2: the source address of a peer with an interface is that of the interface
+2:101: evpn.peers[4].address: fe80::1%eth0: peers[0] is the neighbour on this interface`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl targets only",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/policy"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -37,6 +38,7 @@ var forms = map[reflect.Type]form{
 	reflect.TypeFor[policy.ICMPType]():    {"`\"3\"`, `\"3/4\"`", text(`^[0-9]+(/[0-9]+)?$`)},
 	reflect.TypeFor[vswitch.Class](): {"list of `\"broadcast\"`, `\"multicast\"`, `\"unknown\"`",
 		schema{"type": "array", "items": schema{"enum": []string{"broadcast", "multicast", "unknown"}}}},
+	reflect.TypeFor[evpn.RemoteAS](): {"number, `\"external\"`, `\"internal\"`", schema{"anyOf": []schema{{"type": "integer"}, {"enum": []string{"external", "internal"}}}}},
 	reflect.TypeFor[vtep.Value]():    {"number, `\"inherit\"`, `\"none\"`, `\"priority\"`", nil}, // as its field says
 	reflect.TypeFor[vtep.Reserved](): {"`\"rfc\"`, `\"strict\"`, mask such as `\"0x0400000000000000\"`", text(`^rfc$|^strict$|^[0-9]`)},
 }

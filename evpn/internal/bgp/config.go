@@ -85,17 +85,18 @@ func (c *Config) Check() error {
 		if p.Interface != "" {
 			if first, ok := links[p.Interface]; ok {
 				w.Wrong(at+".Interface", p.Interface, "peers[%d] has this interface already", first)
+			} else {
+				links[p.Interface] = i
 			}
-			links[p.Interface] = i
 		} else if first, ok := seen[p.Addr.Unmap()]; ok {
 			w.Wrong(at+".Addr", p.Addr, "peers[%d] has this address already", first)
 		} else {
 			seen[p.Addr.Unmap()] = i
 		}
 	}
-	for a, i := range seen {
-		if of, ok := links[a.Zone()]; ok && a.Zone() != "" {
-			w.Wrong(fmt.Sprintf("Peers[%d].Addr", i), a, "peers[%d] is the neighbour on this interface", of)
+	for i, p := range c.Peers {
+		if of, ok := links[p.Addr.Zone()]; ok && p.Interface == "" {
+			w.Wrong(fmt.Sprintf("Peers[%d].Addr", i), p.Addr, "peers[%d] is the neighbour on this interface", of)
 		}
 	}
 	return w.Err()
