@@ -43,13 +43,18 @@
 // Peers are not trusted. A route that cannot be used is left out and counted by a reason. No route takes the MAC or an address of
 // our gateways, leads to one of our VTEPs, or has a tunnel go through itself. Peers, segments and VRFs have limits.
 //
+// # Peers without addresses
+//
+// A peer may be the router at the other end of an interface (unnumbered): set [Peer].Interface in place of Addr. Its link-local address is
+// learned from router advertisements (RFC 4861), and ours are sent. Next hops of EVPN are VTEPs as ever.
+//
 // # Changes
 //
 // [Speaker.Configure] changes the settings under traffic. Segments, gateways and routes of the node need nothing: the Speaker follows them.
 //
 // # With other implementations
 //
-// Tested with FRR 8.4, as a leaf, a spine, a border leaf and a route reflector, and with gobgpd 3.10 as a route reflector. A spine in
+// Tested with FRR 8.4, as a leaf, a spine, a border leaf, a route reflector and an unnumbered neighbour, and with gobgpd 3.10 as a route reflector. A spine in
 // another AS must leave next hops as they are (FRR: neighbor attribute-unchanged next-hop). FRR 8 has no IPv6 VTEPs, and ends a session that
 // says one. gobgpd 3 passes on no route with an EVPN community that it does not know, such as that of an IPv6 router's address.
 //
