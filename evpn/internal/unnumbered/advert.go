@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	typeAdvert = 134 // ICMPv6
-	advertLen  = 16  // without options
-	hopLimit   = 255 // what has it was not routed
+	typeSolicit = 133 // ICMPv6
+	typeAdvert  = 134
+	solicitLen  = 8 // without options, likewise
+	advertLen   = 16
+	hopLimit    = 255 // what has it was not routed
 
 	optionSource = 1 // link-layer address of the sender
 )
@@ -27,6 +29,14 @@ func advert(counts time.Duration, mac net.HardwareAddr) []byte {
 		b = append(append(b, optionSource, 1), mac...)
 	}
 	return b
+}
+
+// solicitation asks routers for an advertisement (RFC 4861, section 4.1).
+func solicitation() []byte { return append([]byte{typeSolicit}, make([]byte, solicitLen-1)...) }
+
+// solicits reports whether a message asks us for an advertisement. Whoever asks, all are answered.
+func solicits(b []byte, hops int) bool {
+	return len(b) >= solicitLen && b[0] == typeSolicit && b[1] == 0 && hops == hopLimit
 }
 
 // parse returns the lifetime in a router advertisement that came from an address with a hop limit, if nodes are to take it (RFC 4861,

@@ -67,14 +67,33 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestSolicits(t *testing.T) {
+	for name, c := range map[string]struct {
+		b    []byte
+		hops int
+		want bool
+	}{
+		"good":          {solicitation(), 255, true},
+		"with options":  {append(solicitation(), 1, 1, 2, 0, 0, 0, 0, 1), 255, true},
+		"routed":        {solicitation(), 64, false},
+		"short":         {solicitation()[:7], 255, false},
+		"empty":         {nil, 255, false},
+		"code":          {[]byte{133, 1, 0, 0, 0, 0, 0, 0}, 255, false},
+		"advertisement": {advert(0, nil), 255, false},
+	} {
+		if got := solicits(c.b, c.hops); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // Nothing that is read is longer than it is, and what we say is read.
 func FuzzParse(f *testing.F) {
 	f.Add(advert(lifetime, net.HardwareAddr{2, 0, 0, 0, 0, 1}), 255)
 	f.Add(advert(0, nil), 255)
 	f.Add(append(advert(0, nil), 1, 0), 255)
 	f.Fuzz(func(t *testing.T, b []byte, hops int) {
-		counts, ok := parse(b, router, hops)
-		if ok && (hops != 255 || len(b)%8 != 0 || counts > 65535*time.Second) {
+		if counts, ok := parse(b, router, hops); ok && solicits(b, hops) || ok && (hops != 255 || len(b)%8 != 0 || counts > 65535*time.Second) {
 			t.Errorf("%x: %v", b, counts)
 		}
 	})

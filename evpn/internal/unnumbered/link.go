@@ -41,8 +41,9 @@ type Link struct {
 
 // socket sends and receives on one interface, from when it is up until it is down.
 type socket interface {
-	state() error // nil while the interface is what it was: there, up, and with this name
-	send(counts time.Duration) error
+	state() error                    // nil while the interface is what it was: there, up, and with this name
+	send(counts time.Duration) error // an advertisement
+	solicit() error                  // asks others for theirs
 	read(b []byte) (n, hops int, from netip.Addr, err error)
 	own(netip.Addr) bool // reports whether an address is one of the interface's own
 	Close() error
@@ -103,12 +104,16 @@ func (l *Link) watch(ctx context.Context) error {
 	reading.Go(func() { l.listen(s) })
 	t := time.NewTicker(tick)
 	defer t.Stop()
-	for sent, next := 0, time.Now(); ; {
+	sent := 0
+	var last, next time.Time
+	for {
 		if now := time.Now(); !now.Before(next) {
 			err := s.send(lifetime)
-			if next = now.Add(tick); err == nil {
+			if last, next = now, now.Add(tick); err == nil {
 				if sent++; sent >= first {
 					next = now.Add(interval)
+				} else if l.alone() {
+					s.solicit()
 				}
 				err = errSilent
 			}
@@ -119,13 +124,20 @@ func (l *Link) watch(ctx context.Context) error {
 			s.send(0) // RFC 4861, section 6.2.5
 			return context.Cause(ctx)
 		case <-l.poke:
-			next = time.Now() // a router that has just come need not wait for us
+			next = last.Add(tick) // a router that has just come need not wait for us
 		case <-t.C:
 		}
 		if err := s.state(); err != nil {
 			return err
 		}
 	}
+}
+
+// alone reports whether no router is known.
+func (l *Link) alone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.near.addr.IsValid()
 }
 
 // note notes why there is no router, as long as there is none.
@@ -148,6 +160,8 @@ func (l *Link) listen(s socket) {
 		if err == nil {
 			if counts, ok := parse(b[:n], from, hops); ok {
 				l.hear(s, from, counts)
+			} else if solicits(b[:n], hops) {
+				l.wake()
 			}
 		}
 		time.Sleep(pace)
@@ -164,10 +178,15 @@ func (l *Link) hear(s socket, from netip.Addr, counts time.Duration) {
 		return
 	}
 	if was.IsValid() {
-		l.Lost(fmt.Errorf("%s: the router %v is silent, and there is %v", l.Interface, was, from))
+		l.Lost(fmt.Errorf("%s: the router %v is gone, and there is %v", l.Interface, was, from))
 	}
 	l.trouble = nil
 	l.Found(from)
+	l.wake()
+}
+
+// wake has an advertisement sent soon.
+func (l *Link) wake() {
 	select {
 	case l.poke <- struct{}{}:
 	default:

@@ -16,13 +16,14 @@ import (
 
 // wire is a socket without a kernel.
 type wire struct {
-	mu   sync.Mutex
-	down error
-	sent []time.Duration
-	when []time.Time
-	in   chan packet
-	over chan struct{}
-	asks int
+	mu        sync.Mutex
+	down      error
+	sent      []time.Duration
+	when      []time.Time
+	in        chan packet
+	over      chan struct{}
+	asks      int // own
+	solicited int
 }
 
 type packet struct {
@@ -46,6 +47,13 @@ func (w *wire) send(counts time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent, w.when = append(w.sent, counts), append(w.when, time.Now())
+	return nil
+}
+
+func (w *wire) solicit() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.solicited++
 	return nil
 }
 
@@ -129,21 +137,27 @@ func TestAdvertises(t *testing.T) {
 		begin := time.Now()
 		time.Sleep(25*time.Second + 500*time.Millisecond)
 		l.advertise(router, lifetime)
-		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		for range 300 { // somebody asks all the time
+			l.w.in <- packet{solicitation(), 255, router}
+		}
 		l.end()
 		l.ended.Wait()
+		if l.w.solicited != 3 {
+			t.Errorf("asked %d times", l.w.solicited)
+		}
 		var got []string
 		for i, when := range l.w.when {
 			got = append(got, fmt.Sprint(when.Sub(begin), l.w.sent[i]))
 		}
-		want := []string{"0s 30s", "1s 30s", "2s 30s", "3s 30s", "13s 30s", "23s 30s", "25.5s 30s", "25.5s 0s"}
+		want := []string{"0s 30s", "1s 30s", "2s 30s", "3s 30s", "13s 30s", "23s 30s", "25.5s 30s", "27.5s 30s", "28.5s 30s", "29.5s 30s", "30.49s 0s"}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
 }
 
-// The first router is kept as long as it has a session or is heard, and another comes when it is silent, or has said that it ends.
+// The first router is kept as long as it has a session or is heard, and another comes when it is gone, or has said that it ends.
 func TestRouters(t *testing.T) {
 	inBubble(t, func(l *aLink) {
 		if s := l.Status(); s != "eth0: no router was heard yet" {
@@ -172,14 +186,17 @@ func TestRouters(t *testing.T) {
 		l.want(t)
 		l.session = false
 		l.advertise(third, lifetime)
-		l.want(t, "eth0: the router fe80::2%eth0 is silent, and there is fe80::3%eth0", "fe80::3%eth0")
+		l.want(t, "eth0: the router fe80::2%eth0 is gone, and there is fe80::3%eth0", "fe80::3%eth0")
 		if s := l.Status(); s != "" {
 			t.Error(s)
 		}
 		l.advertise(third, 0)
 		l.want(t)
+		l.advertise(third, lifetime)
+		l.want(t, "is gone", "fe80::3%eth0") // it has begun again
+		l.advertise(third, 0)
 		l.advertise(router, 0) // one without a default route
-		l.want(t, "is silent", "fe80::2%eth0")
+		l.want(t, "is gone", "fe80::2%eth0")
 	})
 }
 

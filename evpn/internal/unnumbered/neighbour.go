@@ -9,17 +9,19 @@ import (
 type neighbour struct {
 	addr    netip.Addr
 	until   time.Time  // when it is silent
+	ended   bool       // it has said that it ends, or is nobody's default router
 	other   netip.Addr // another router, that was heard last
 	otherAt time.Time
 }
 
-// hear takes an advertisement, and reports whether the router is another one than before.
+// hear takes an advertisement, and reports whether the router is another one than before, or has begun again.
 func (n *neighbour) hear(now time.Time, from netip.Addr, counts time.Duration, session bool) (changed bool) {
 	if from != n.addr && n.kept(now, session) {
 		n.other, n.otherAt = from, now
 		return false
 	}
-	changed = from != n.addr
+	changed = from != n.addr || n.ended && counts > 0 && !session
+	n.ended = counts == 0
 	if n.addr, n.until = from, now; counts > 0 {
 		n.until = now.Add(patience) // not the router's own lifetime, of up to 18 hours
 	}

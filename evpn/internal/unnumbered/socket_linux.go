@@ -29,7 +29,10 @@ var (
 	errLinkLocal = errors.New("the interface has no link-local address")
 )
 
-var allNodes = netip.MustParseAddr("ff02::1")
+var (
+	allNodes   = netip.MustParseAddr("ff02::1")
+	allRouters = netip.MustParseAddr("ff02::2")
+)
 
 func open(c *Config) (_ socket, err error) {
 	s := &raw{conf: c, ask: -1}
@@ -76,7 +79,10 @@ func (s *raw) listen() error {
 	var f ipv6.ICMPFilter
 	f.SetAll(true)
 	f.Accept(ipv6.ICMPTypeRouterAdvertisement)
-	err = errors.Join(s.SetICMPFilter(&f), s.SetControlMessage(ipv6.FlagHopLimit, true), s.SetMulticastLoopback(false), s.SetMulticastHopLimit(hopLimit))
+	f.Accept(ipv6.ICMPTypeRouterSolicitation)
+	group := net.IPAddr{IP: allRouters.AsSlice()}
+	err = errors.Join(s.SetICMPFilter(&f), s.SetControlMessage(ipv6.FlagHopLimit, true), s.SetMulticastLoopback(false), s.SetMulticastHopLimit(hopLimit),
+		s.JoinGroup(&net.Interface{Index: s.index}, &group))
 	if err != nil {
 		c.Close()
 	}
@@ -123,8 +129,20 @@ func (s *raw) send(counts time.Duration) error {
 	if err != nil {
 		return err
 	}
-	to := net.IPAddr{IP: allNodes.AsSlice()}
-	_, err = s.WriteTo(advert(counts, mac), &ipv6.ControlMessage{HopLimit: hopLimit, IfIndex: s.index, Src: from.AsSlice()}, &to)
+	return s.write(advert(counts, mac), from, allNodes)
+}
+
+func (s *raw) solicit() error {
+	var from netip.Addr
+	if err := s.inside(func() (err error) { from, err = s.source(); return err }); err != nil {
+		return err
+	}
+	return s.write(solicitation(), from, allRouters)
+}
+
+func (s *raw) write(b []byte, from, group netip.Addr) error {
+	cm := ipv6.ControlMessage{HopLimit: hopLimit, IfIndex: s.index, Src: from.AsSlice()}
+	_, err := s.WriteTo(b, &cm, &net.IPAddr{IP: group.AsSlice()})
 	return err
 }
 
