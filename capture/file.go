@@ -7,10 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -71,7 +67,7 @@ type File struct {
 
 	// Of the goroutine that writes.
 	begun   time.Time
-	out     *pcapgo.NgWriter
+	out     *pcapng
 	ids     map[iface]int
 	scratch []byte
 }
@@ -221,12 +217,7 @@ func (f *File) write(w io.Writer, n *packet) error {
 	}
 	var data []byte
 	data, f.scratch = f.ring.bytes(n, f.scratch)
-	return f.out.WritePacket(gopacket.CaptureInfo{
-		Timestamp:      time.Unix(0, n.time),
-		CaptureLength:  int(n.kept),
-		Length:         int(n.length),
-		InterfaceIndex: id,
-	}, data)
+	return f.out.packet(id, n.time, data, int(n.length))
 }
 
 // intf returns the number of an interface in the file. The first one comes with the
@@ -239,30 +230,30 @@ func (f *File) intf(w io.Writer, k iface) (id int, err error) {
 	if ok {
 		return id, nil
 	}
-	i := pcapgo.NgInterface{Name: k.name, Filter: f.sel.Filter, LinkType: layers.LinkTypeEthernet, SnapLength: uint32(f.snap)}
+	i := ngInterface{name: k.name, filter: f.sel.Filter, link: linkEthernet, snap: f.snap}
 	if k.flags&rawIP != 0 {
-		i.LinkType = layers.LinkTypeRaw
+		i.link = linkRaw
 	}
 	if k.flags&superframes != 0 {
-		i.Name += " superframes"
-		i.Description = "not yet cut into segments, checksums not complete"
+		i.name += " superframes"
+		i.description = "not yet cut into segments, checksums not complete"
 	}
 	if k.flags&outerHeaders != 0 {
-		i.Description = "rebuilt outer headers; source ports of sent packets are not those on the wire"
+		i.description = "rebuilt outer headers; source ports of sent packets are not those on the wire"
 	}
 	if f.out == nil {
 		err = f.begin(w, i)
 	} else {
-		id, err = f.out.AddInterface(i)
+		id, err = f.out.addInterface(i)
 	}
 	f.ids[k] = id
 	return id, err
 }
 
-func (f *File) begin(w io.Writer, i pcapgo.NgInterface) (err error) {
-	f.out, err = pcapgo.NewNgWriterInterface(w, i, pcapgo.NgWriterOptions{
-		SectionInfo: pcapgo.NgSectionInfo{Application: "vxswitch"},
-	})
+func (f *File) begin(w io.Writer, i ngInterface) (err error) {
+	if f.out, err = newPcapng(w); err == nil {
+		_, err = f.out.addInterface(i)
+	}
 	return err
 }
 
@@ -270,23 +261,20 @@ func (f *File) flush() error {
 	if f.out == nil {
 		return nil
 	}
-	return f.out.Flush()
+	return f.out.flush()
 }
 
 // finish ends the file with statistics, which are those of all interfaces and stand at the first. A file without packets has
 // an interface too, or it would be empty, which is no pcapng file.
 func (f *File) finish(w io.Writer) error {
 	if f.out == nil {
-		err := f.begin(w, pcapgo.NgInterface{Name: "none", LinkType: layers.LinkTypeEthernet, SnapLength: uint32(f.snap)})
+		err := f.begin(w, ngInterface{name: "none", link: linkEthernet, snap: f.snap})
 		if err != nil {
 			return err
 		}
 	}
 	n := f.Counts()
-	err := f.out.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{
-		LastUpdate: time.Now(), StartTime: f.begun, EndTime: time.Now(), PacketsReceived: n.Matched, PacketsDropped: n.Dropped,
-	})
-	if err != nil {
+	if err := f.out.statistics(0, f.begun, time.Now(), n.Matched, n.Dropped); err != nil {
 		return err
 	}
 	return f.flush()

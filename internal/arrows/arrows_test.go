@@ -139,7 +139,6 @@ var outside = map[string][]string{
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 	"underlay/afpacket":         {"golang.org/x/sys/unix"},
 	"internal/lab/packets":      {"github.com/google/gopacket"},
-	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
 	"port/water":                {"github.com/songgao/water"},
 }
 
@@ -154,14 +153,14 @@ var modules = map[string][]string{
 	"arp":                 {},
 	"bfd":                 {xnet, xsys},
 	"bfd/vxlan":           {xnet, xsys},
-	"capture":             {gopacket, xnet, xsys},
+	"capture":             {},
 	"control":             {bart},
 	"control/controltest": {bart},
 	"encap":               {},
 	"fdb":                 {},
 	"frame":               {},
 	"l3":                  {bart},
-	"node":                {bart, gopacket, xnet, xsys},
+	"node":                {bart, xnet, xsys},
 	"policy":              {bart},
 	"port":                {xsys},
 	"port/porttest":       {xsys},
@@ -176,10 +175,7 @@ var modules = map[string][]string{
 	"vtep":                {},
 }
 
-const (
-	bart     = "github.com/gaissmai/bart"
-	gopacket = "github.com/google/gopacket"
-)
+const bart = "github.com/gaissmai/bart"
 
 // An importer gets the modules of the list and no others.
 func TestModules(t *testing.T) {
