@@ -197,7 +197,7 @@ discovery-bench:
 evpn-bench:
 	$(GO) test -C evpn ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 flannel-bench:
-	$(GO) test -C flannel ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
+	$(GO) test -C flannel -tags grpcnotrace ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
 
 # What users install, into dist: tarballs, Debian packages and a container image, for amd64 and arm64. The version is
 # the tag cmd/vX.Y.Z of the commit, and what is linked is what cmd/go.mod and release/go.mod say, not go.work.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -154,6 +155,19 @@ func unpack(t *testing.T, data []byte) map[string]file {
 		}
 		if _, name, _ := strings.Cut(h.Name, "/"); h.Typeflag == tar.TypeReg {
 			fs[name] = file{name: name, mode: h.FileInfo().Mode(), data: text}
+		}
+	}
+}
+
+// No program has templates: they call methods by name, and then the linker keeps all methods.
+func TestTemplates(t *testing.T) {
+	for _, name := range programs {
+		out, err := goCommand(runtime.GOARCH, "list", "-C", "../cmd", "-deps", "./"+name).Output()
+		must(t, err)
+		for _, pkg := range strings.Fields(string(out)) {
+			if pkg == "text/template" || pkg == "html/template" {
+				t.Errorf("%s has %s", name, pkg)
+			}
 		}
 	}
 }

@@ -4,8 +4,9 @@
 //	go test ./bench
 //	make flannel-bench        (at the top of the repository; writes bench/results/flannel.txt)
 //
-// The contenders are flanneld, with the kernel's vxlan; "tap", which is vxflanneld; and "l3", a node of package routed with one
-// pod on a TAP. Each is a process in a network namespace of its own, a node of one network with etcd:
+// The contenders are flanneld, with the kernel's vxlan; "tap", which is vxflanneld, built with the tags of the releases; and "l3", a
+// node of package routed with one pod on a TAP. Each is a process in a network namespace of its own, a node of one network with
+// etcd:
 //
 //	etcd  <--- puts, deletes --- the test
 //	 |
