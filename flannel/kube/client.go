@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -39,14 +40,14 @@ type client struct {
 	close      func()
 }
 
-// core has the kinds that are needed: a clientset would link those of all groups.
-var core = func() *runtime.Scheme {
+// core returns the kinds that are needed: a clientset would link those of all groups.
+var core = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := corev1.AddToScheme(s); err != nil {
 		panic(err)
 	}
 	return s
-}()
+})
 
 // A server is an API server.
 type server struct {
@@ -71,7 +72,7 @@ func dial(c *Config) (*server, error) {
 	}
 	rc = rest.CopyConfig(rc)
 	rc.APIPath, rc.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	rc.NegotiatedSerializer = serializer.NewCodecFactory(core).WithoutConversion()
+	rc.NegotiatedSerializer = serializer.NewCodecFactory(core()).WithoutConversion()
 	rc.ContentType, rc.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	rc.WarningHandler = rest.NoWarnings{}
 	rc.UserAgent = cmp.Or(rc.UserAgent, "vxswitch")
@@ -83,30 +84,58 @@ func dial(c *Config) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube: %w", err)
 	}
-	return &server{r, runtime.NewParameterCodec(core), hc, rc.Host}, nil
+	return &server{r, runtime.NewParameterCodec(core()), hc, rc.Host}, nil
 }
 
-func (s *server) nodes() *gentype.ClientWithList[*corev1.Node, *corev1.NodeList] {
-	return gentype.NewClientWithList("nodes", s.Interface, s.params, "", func() *corev1.Node { return new(corev1.Node) }, func() *corev1.NodeList { return new(corev1.NodeList) })
+// get reads an object. Package gentype of client-go would do what the functions here do, but with the fakes of tests in it, and
+// the OpenAPI of these.
+func (s *server) get(ctx context.Context, namespace, resource, name string, into runtime.Object, o metav1.GetOptions) error {
+	return s.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Name(name).VersionedParams(&o, s.params).Do(ctx).Into(into)
 }
 
-func (s *server) pods(namespace string) *gentype.Client[*corev1.Pod] {
-	return gentype.NewClient("pods", s.Interface, s.params, namespace, func() *corev1.Pod { return new(corev1.Pod) })
+// A serverNodes is the nodes of an API server.
+type serverNodes struct{ s *server }
+
+func (n serverNodes) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Node, error) {
+	node := new(corev1.Node)
+	return node, n.s.get(ctx, "", "nodes", name, node, o)
 }
 
-func (s *server) configMaps(namespace string) *gentype.Client[*corev1.ConfigMap] {
-	return gentype.NewClient("configmaps", s.Interface, s.params, namespace, func() *corev1.ConfigMap { return new(corev1.ConfigMap) })
+func (n serverNodes) List(ctx context.Context, o metav1.ListOptions) (*corev1.NodeList, error) {
+	list := new(corev1.NodeList)
+	return list, n.many(o).Do(ctx).Into(list)
+}
+
+func (n serverNodes) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	return n.many(o).Watch(ctx)
+}
+
+// many asks for all nodes.
+func (n serverNodes) many(o metav1.ListOptions) *rest.Request {
+	var most time.Duration
+	if o.TimeoutSeconds != nil {
+		most = time.Duration(*o.TimeoutSeconds) * time.Second
+	}
+	return n.s.Get().Resource("nodes").VersionedParams(&o, n.s.params).Timeout(most)
+}
+
+func (n serverNodes) Patch(ctx context.Context, name string, t types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*corev1.Node, error) {
+	node := new(corev1.Node)
+	return node, n.s.Patch(t).Resource("nodes").Name(name).SubResource(subresources...).VersionedParams(&o, n.s.params).Body(data).Do(ctx).Into(node)
 }
 
 // client returns what a Store uses.
 func (s *server) client() *client {
 	return &client{
-		nodes: s.nodes(),
+		nodes: serverNodes{s},
 		pods: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
-			return s.pods(namespace).Get(ctx, name, metav1.GetOptions{})
+			p := new(corev1.Pod)
+			return p, s.get(ctx, namespace, "pods", name, p, metav1.GetOptions{})
 		},
 		configMaps: func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
-			return s.configMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+			m := new(corev1.ConfigMap)
+			return m, s.get(ctx, namespace, "configmaps", name, m, metav1.GetOptions{})
 		},
 		host:    s.host,
 		streams: true,

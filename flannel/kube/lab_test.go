@@ -61,7 +61,7 @@ func newLab(t *testing.T) *lab {
 func newFake(t *testing.T) *lab {
 	l := newLab(t)
 	f := new(fake)
-	o := clienttesting.NewObjectTracker(core, serializer.NewCodecFactory(core).UniversalDecoder())
+	o := clienttesting.NewObjectTracker(core(), serializer.NewCodecFactory(core()).UniversalDecoder())
 	f.AddReactor("*", "*", clienttesting.ObjectReaction(o))
 	f.AddWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
 		w, err := o.Watch(a.GetResource(), a.GetNamespace(), a.(clienttesting.WatchActionImpl).ListOptions)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -59,7 +61,9 @@ func newServer(t *testing.T, s *kubelab.Server) *lab {
 	admin, err := dial(&Config{REST: restConfig(s.Addr, kubelab.Admin)})
 	l.ok(err)
 	t.Cleanup(admin.client().close)
-	l.nodes, l.pods, l.configMaps = admin.nodes(), admin.pods(namespace), admin.configMaps(namespace)
+	l.nodes = gentype.NewClientWithList("nodes", admin.Interface, admin.params, "", func() *corev1.Node { return new(corev1.Node) }, func() *corev1.NodeList { return new(corev1.NodeList) })
+	l.pods = gentype.NewClient("pods", admin.Interface, admin.params, namespace, func() *corev1.Pod { return new(corev1.Pod) })
+	l.configMaps = gentype.NewClient("configmaps", admin.Interface, admin.params, namespace, func() *corev1.ConfigMap { return new(corev1.ConfigMap) })
 	return l
 }
 
