@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"unique"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -12,29 +13,29 @@ import (
 // counts peers that are only in flood lists.
 type peer struct {
 	key  peerKey
+	nums []uint16 // of the members of a group
+	in   tally    // refs by VNI; the peer may send frames of these
+	refs int32
 	port uint16 // as last given to AddPeer
 	num  uint16
-	nums []uint16 // of the members of a group
-	refs int
-	in   tally // refs by VNI; the peer may send frames of these
 }
 
 // A tally counts by VNI. Most peers are in one, which needs no map.
 type tally struct {
 	vni  frame.VNI
-	n    int
-	more map[frame.VNI]int
+	n    int32
+	more map[frame.VNI]int32
 }
 
 // add adds to the number of a VNI, and returns it.
-func (t *tally) add(vni frame.VNI, by int) int {
+func (t *tally) add(vni frame.VNI, by int32) int32 {
 	if t.vni == vni || t.n == 0 && t.more[vni] == 0 {
 		t.vni = vni
 		t.n += by
 		return t.n
 	}
 	if t.more == nil {
-		t.more = map[frame.VNI]int{}
+		t.more = map[frame.VNI]int32{}
 	}
 	n := t.more[vni] + by
 	if t.more[vni] = n; n == 0 {
@@ -55,7 +56,7 @@ type peerKey struct {
 	tunnel tunnel
 	to     frame.Endpoint
 	farVNI frame.VNI
-	group  groupKey
+	group  unique.Handle[groupKey] // which is small: most are none
 }
 
 // A remote is a VTEP elsewhere.
@@ -137,7 +138,7 @@ func (t *tx) holdRemote(x tunnel, vni frame.VNI, r remote) (num uint16, list []h
 
 // holdGroup returns the number of a group, whose members are held already.
 func (t *tx) holdGroup(x tunnel, vni frame.VNI, k groupKey, nums []uint16) (num uint16, list []held, err error) {
-	h, err := t.number(peerKey{tunnel: x, group: k}, vni, func() (uint16, error) { return x.Group(nums...) })
+	h, err := t.number(peerKey{tunnel: x, group: unique.Make(k)}, vni, func() (uint16, error) { return x.Group(nums...) })
 	if err != nil {
 		return 0, nil, err
 	}
@@ -162,7 +163,7 @@ func (t *tx) regroup(g *peer, nums []uint16) error {
 
 // release undoes number. With the last reference it deletes the peer.
 func (t *tx) release(r held) {
-	if r.in.add(r.vni, -1) == 0 && r.key.farVNI == 0 && r.key.group == (groupKey{}) {
+	if r.in.add(r.vni, -1) == 0 && r.key.farVNI == 0 && r.key.group == (unique.Handle[groupKey]{}) {
 		r.key.tunnel.Disallow(r.vni, netip.AddrPortFrom(r.key.to.AddrPort().Addr(), 0))
 	}
 	if r.refs--; r.refs == 0 {

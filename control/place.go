@@ -17,29 +17,28 @@ import (
 type place struct {
 	owner *owner
 	row   Row // without the addresses of hosts and the prefix
-	n     int // its rows
 
 	target
 	found uint64 // the update that looked for the target last
 	err   error  // why its rows wait
 
-	ready  bool       // the numbers are there
-	dest   frame.Dest // for FDB entries; the peer is also that of a next hop
 	held   []held
-	used   int  // entries in tables that need it
-	routes bool // the MAC of the router is in the FDB
+	n      int32      // its rows
+	used   int32      // entries in tables that need it
+	dest   frame.Dest // for FDB entries; the peer is also that of a next hop
+	ready  bool       // the numbers are there
+	routes bool       // the MAC of the router is in the FDB
 }
 
 // A target is where a place is now.
 type target struct {
 	table  *fdb.Table
 	arp    *arp.Table
-	port   frame.Dest
-	tunnel tunnel    // nil = the port itself
-	tag    frame.VNI // of the segment on the tunnel
-	group  groupKey  // of those with one
+	tunnel tunnel // nil = the port itself
 	vrf    *l3.VRF
 	iface  *l3.Interface
+	port   frame.Dest
+	tag    frame.VNI // of the segment on the tunnel
 }
 
 // A mistake is an error that will not go away by itself.
@@ -154,7 +153,6 @@ func (t *tx) target(p *place) (to target, err error) {
 	to.port, to.tunnel, to.tag = f.at.Dest(0), f.tunnel, f.vni()
 	if k, ok := p.in(); ok {
 		_, err := t.members(k)
-		to.group = k
 		return to, err
 	}
 	a, local := via.VTEP.Addr(), f.tunnel.Local()

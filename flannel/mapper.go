@@ -83,10 +83,21 @@ type mapped struct {
 	lease      Lease
 	wrong      *Refusal   // by the parser
 	unfit      []*Refusal // of one or both families, whatever other leases there are
-	claims     Subnet     // the families for which it counts, unless an older one has its subnet or MAC
 	refused    []*Refusal // of one or both families
 	routes     []Route
+	ipv4, ipv6 bool // the families for which it counts, unless an older one has its subnet or MAC
 	unroutable bool
+}
+
+// claims returns the subnets for which a lease counts, unless an older one has them or its MAC.
+func (l *mapped) claims() (s Subnet) {
+	if l.ipv4 {
+		s.IPv4 = l.lease.Subnet.IPv4
+	}
+	if l.ipv6 {
+		s.IPv6 = l.lease.Subnet.IPv6
+	}
+	return s
 }
 
 // An asked is an address that a packet went to.
@@ -249,7 +260,7 @@ func (m *Mapper) SetLinks(links []netip.Prefix) {
 
 // index adds what a lease claims to byFirst and byMAC. What it cannot use it does not take from others.
 func (m *Mapper) index(l *mapped) {
-	for _, p := range l.claims.prefixes() {
+	for _, p := range l.claims().prefixes() {
 		add(m.byFirst, p.Addr(), l)
 	}
 	for _, mac := range l.macs() {
@@ -278,7 +289,7 @@ func drop[K comparable](index map[K][]*mapped, k K, l *mapped) {
 // macs returns the MACs of the VTEP that a lease claims, each once; none without vxlan.
 func (l *mapped) macs() (list []frame.MAC) {
 	for _, f := range families {
-		if e := l.lease.end(f); l.claims.prefix(f).IsValid() && e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
+		if e := l.lease.end(f); l.claims().prefix(f).IsValid() && e.MAC.IsHost() && !slices.Contains(list, e.MAC) {
 			list = append(list, e.MAC)
 		}
 	}
@@ -291,7 +302,7 @@ func (m *Mapper) remove(l *mapped) {
 	delete(m.leases, l.key)
 	m.setRoutes(l, nil)
 	m.rows.Set(rowKey{lease: l.key})
-	for _, p := range l.claims.prefixes() {
+	for _, p := range l.claims().prefixes() {
 		drop(m.byFirst, p.Addr(), l)
 	}
 	for _, mac := range l.macs() {
@@ -306,7 +317,7 @@ func (m *Mapper) settle(l *mapped) {
 	if m.leases[l.key] == l {
 		m.decide(l)
 	}
-	for _, p := range l.claims.prefixes() {
+	for _, p := range l.claims().prefixes() {
 		m.decideYounger(l, m.byFirst[p.Addr()])
 	}
 	for _, mac := range l.macs() {

@@ -107,5 +107,5 @@ func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
 
 // follows reports whether a lease counts for a family.
 func (m *Mapper) follows(l *mapped, f family) bool {
-	return l.claims.prefix(f).IsValid() && !l.unroutable && m.contest(l, f) == nil
+	return l.claims().prefix(f).IsValid() && !l.unroutable && m.contest(l, f) == nil
 }

@@ -16,20 +16,20 @@ func (m *Mapper) fit(l *mapped) {
 	case !(s.IPv4.IsValid() && m.cfg.Network.IPv4.IsValid() || s.IPv6.IsValid() && m.cfg.Network.IPv6.IsValid()):
 		l.unfit = []*Refusal{refusal(l.key, OtherFamily, "%v: the network is %v", s, m.cfg.Network)}
 	default:
-		l.claims.IPv4, l.claims.IPv6 = m.claim(l, ipv4), m.claim(l, ipv6)
+		l.ipv4, l.ipv6 = m.claim(l, ipv4), m.claim(l, ipv6)
 	}
 }
 
-// claim returns the subnet of a family if the lease counts for it.
-func (m *Mapper) claim(l *mapped, f family) (p netip.Prefix) {
+// claim reports whether the lease counts for a family.
+func (m *Mapper) claim(l *mapped, f family) bool {
 	if !l.lease.Subnet.prefix(f).IsValid() || !m.cfg.Network.subnets(f).IsValid() {
-		return p
+		return false
 	}
 	if r := m.check(l, f); r != nil {
 		l.unfit = append(l.unfit, r)
-		return p
+		return false
 	}
-	return l.lease.Subnet.prefix(f)
+	return true
 }
 
 // check returns why the part of a lease for a family cannot count, nil if it can.
@@ -59,7 +59,7 @@ func (m *Mapper) check(l *mapped, f family) *Refusal {
 func (m *Mapper) carry(l *mapped) (rows []control.Row, routes []Route) {
 	l.refused = slices.Clone(l.unfit)
 	for _, f := range families {
-		if !l.claims.prefix(f).IsValid() {
+		if !l.claims().prefix(f).IsValid() {
 			continue
 		}
 		if r := m.contest(l, f); r != nil {
@@ -94,7 +94,7 @@ func (m *Mapper) contest(l *mapped, f family) *Refusal {
 // vtep returns the address of the VTEP that has the MAC of an end: of two families with one MAC that of IPv4, because an FDB
 // has one place for a MAC.
 func (l *mapped) vtep(e *End) netip.Addr {
-	if a := l.lease.IPv4; l.claims.IPv4.IsValid() && a.MAC == e.MAC {
+	if a := l.lease.IPv4; l.ipv4 && a.MAC == e.MAC {
 		return a.PublicIP
 	}
 	return l.lease.IPv6.PublicIP
