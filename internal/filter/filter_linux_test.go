@@ -194,6 +194,8 @@ func TestControl(t *testing.T) {
 	}{
 		{arp(9, 1), true, false}, {arp(9, 8), false, false}, {arp(9, 9), true, false},
 		{packet(mac, ip4, wire.ProtoICMP, 0), true, false}, {packet(mac, ip4, wire.ProtoUDP, 0), false, false},
+		{edited(packet(mac, ip4, wire.ProtoICMP, 0), func(b []byte) { b[frag4] = 0x20 }), false, false}, // the first fragment
+		{edited(packet(mac, ip4, wire.ProtoICMP, 0), func(b []byte) { b[frag4+1] = 1 }), false, false},
 		{packet(mac, ip6, wire.ProtoICMPv6, 0), false, false}, // type 192
 		{edited(packet(mac, ip6, wire.ProtoICMPv6, 0), func(b []byte) { b[upper6] = wire.ICMPv6PacketTooBig }), false, true},
 		{edited(packet(mac, ip6, wire.ProtoICMPv6, 0), func(b []byte) { b[upper6] = wire.NeighbourAdvert }), false, true},

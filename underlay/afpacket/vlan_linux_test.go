@@ -76,6 +76,9 @@ func TestVLANsApart(t *testing.T) {
 			want []string
 		}{{0, []string{"none", "priority", "end"}}, {7, []string{"seven", "seven, priority 5", "end"}}, {8, []string{"eight", "end"}}} {
 			p := v.packet(&Config{VLAN: c.vlan})
+			if got := p.solicited != nil; got != (v.IP6 && c.vlan == 0) { // the report would have no tag
+				t.Errorf("VLAN %d: the kernel reports the group of neighbours: %v", c.vlan, got)
+			}
 			end := frameOf(v.IP6, []byte("end"))
 			if c.vlan != 0 {
 				end = tagged(0x8100, c.vlan, "end")
