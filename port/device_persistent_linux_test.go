@@ -24,6 +24,11 @@ func TestPersistent(t *testing.T) {
 	if got := state(); got != was {
 		t.Errorf("closed: %s, before %s", got, was)
 	}
+	for _, feature := range strings.Split(h.Run("ethtool", "-k", "stay0"), "\n") { // who opens it next may not know of them
+		if strings.HasPrefix(feature, "tcp-segmentation-offload: on") || strings.HasPrefix(feature, "tx-checksumming: on") {
+			t.Errorf("closed: %s", feature)
+		}
+	}
 	d = openTAP(t, h, "stay0", cfg)
 	if got := state(); got != was || !d.Existed() {
 		t.Errorf("open again: %s, before %s; there before: %v", got, was, d.Existed())
