@@ -97,6 +97,9 @@ func parts(n *Node) []string {
 		s := n.segments[vni]
 		list = append(list, fmt.Sprintf("segment %d: table %v, responder %v, of one another %v, guards %v", vni,
 			s.table != nil, s.responder != nil, s.responder == nil || s.responder.Table() == s.table, slices.Sorted(maps.Keys(s.guards))))
+		for key, m := range s.members {
+			list = append(list, fmt.Sprintf("member %q of %d takes %v", key, vni, m.Config().Match))
+		}
 		for e := range s.vsi.FDB().All() {
 			list = append(list, fmt.Sprintf("fdb %d %v flags %v", vni, e.MAC, e.Flags))
 		}
@@ -197,6 +200,9 @@ func tryConfig(r *rand.Rand) *Config {
 				m := Member{Port: p, VLAN: r.IntN(4), Isolated: some()}
 				if some() {
 					m.Guard = &policy.GuardConfig{Tunnels: some()}
+				}
+				if some() {
+					m.Match = &policy.Match{EtherTypes: []uint16{2048 + uint16(r.IntN(2))}}
 				}
 				s.Members = append(s.Members, m)
 				if some() {
