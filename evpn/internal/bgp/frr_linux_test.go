@@ -87,7 +87,7 @@ func TestFRR(t *testing.T) {
 		neighbour string
 		edit      func(*Peer)
 	}{
-		{"iBGP", 65000, "neighbor 192.0.2.1 timers 1 3", func(*Peer) {}},
+		{"iBGP", 65000, "neighbor 192.0.2.1 timers 10 30", func(*Peer) {}},
 		{"eBGP", 70000, "neighbor 192.0.2.1 passive", func(*Peer) {}},
 		{"MD5", 65000, "neighbor 192.0.2.1 password secret", func(p *Peer) { p.Password, p.Passive = "secret", true }},
 		{"TTL security", 65001, "neighbor 192.0.2.1 ttl-security hops 1", func(p *Peer) { p.Hops = 1 }},
@@ -96,6 +96,7 @@ func TestFRR(t *testing.T) {
 			t.Parallel()
 			us, f := leaf(t, c.as, c.neighbour)
 			conf := confOf(us, c.as)
+			conf.Peers[0].Hold = DefaultHold // no session is to be lost on a busy machine
 			c.edit(&conf.Peers[0])
 			b, h, _ := start(t, conf)
 			for _, r := range toFRR() {

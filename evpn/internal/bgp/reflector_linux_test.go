@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/internal/lab/gobgp"
@@ -29,8 +28,8 @@ func TestReflector(t *testing.T) {
 				n.Plug(h, addr+"/24", sw)
 				h.Ready()
 				c := confOf(h, 65000)
-				c.RouterID, c.Listen = netip.MustParseAddr(addr), []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr(addr), 179)}
-				c.Peers[0].Hold = 9 * time.Second
+				c.RouterID, c.Listen = netip.MustParseAddr(addr), nil // of two connections, FRR now and then ends the one that was kept
+				c.Peers[0].Hold = DefaultHold
 				bs[i], hs[i], _ = start(t, c)
 			}
 			all := toFRR()

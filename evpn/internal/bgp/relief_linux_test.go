@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
@@ -27,7 +26,7 @@ func TestReliefByReflector(t *testing.T) {
 				h.Ready()
 				c := confOf(h, 65000)
 				c.RouterID, c.Listen = netip.MustParseAddr(addr), nil
-				c.Peers[0].Hold = 9 * time.Second
+				c.Peers[0].Hold = DefaultHold
 				if i == 1 {
 					c.Peers[0].MaxRoutes = limit
 				}

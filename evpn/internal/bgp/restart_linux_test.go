@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/gobgp"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -32,7 +31,7 @@ func newRestarting(t *testing.T, seconds int) *restarting {
 		h.Ready()
 		c := confOf(h, 65000)
 		c.RouterID, c.Listen = netip.MustParseAddr(addr), nil
-		c.Peers[0].Hold = 9 * time.Second
+		c.Peers[0].Hold = DefaultHold
 		r.bs[i], r.hs[i], _ = start(t, c)
 	}
 	for _, x := range many(20) {
