@@ -108,6 +108,11 @@ func TestUnnumberedInterface(t *testing.T) {
 	us[0].Up("eth0")
 	meet(us, bs, hs)
 
+	since := bs[1].Status()[0].Since
+	us[0].Run("sh", "-c", "ip link set eth0 down; ip link set eth0 address 02:00:00:00:00:78; ip link set eth0 up") // for a moment
+	us[1].Until("another session", func() bool { return bs[1].Status()[0].Since != since })
+	meet(us, bs, hs)
+
 	us[0].IP("link", "set", "eth0", "down")
 	us[0].IP("link", "set", "eth0", "name", "other")
 	us[0].Up("other")

@@ -42,6 +42,7 @@ type Link struct {
 // socket sends and receives on one interface, from when it is up until it is down.
 type socket interface {
 	state() error                    // nil while the interface is what it was: there, up, and with this name
+	changed() <-chan struct{}        // state may be another one
 	send(counts time.Duration) error // an advertisement
 	solicit() error                  // asks others for theirs
 	read(b []byte) (n, hops int, from netip.Addr, err error)
@@ -125,6 +126,7 @@ func (l *Link) watch(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-l.poke:
 			next = last.Add(tick) // a router that has just come need not wait for us
+		case <-s.changed():
 		case <-t.C:
 		}
 		if err := s.state(); err != nil {

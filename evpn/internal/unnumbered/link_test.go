@@ -43,6 +43,8 @@ func (w *wire) state() error {
 	return w.down
 }
 
+func (w *wire) changed() <-chan struct{} { return nil }
+
 func (w *wire) send(counts time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,11 +21,14 @@ type raw struct {
 	conf  *Config
 	index int
 	ask   int // a socket for ioctl
+	*events
+	heard sync.WaitGroup // events.run
 }
 
 var (
 	errNone      = errors.New("there is no such interface")
 	errDown      = errors.New("the interface is down")
+	errFell      = errors.New("the interface was down")
 	errOther     = errors.New("another interface has the name")
 	errLinkLocal = errors.New("the interface has no link-local address")
 )
@@ -47,7 +51,11 @@ func open(c *Config) (_ socket, err error) {
 	if s.index, err = s.look(); err != nil {
 		return nil, err
 	}
-	return s, s.inside(s.listen)
+	if err = s.inside(s.listen); err != nil {
+		return nil, err
+	}
+	s.heard.Go(s.events.run)
+	return s, nil
 }
 
 // inside calls f where sockets are to be opened.
@@ -66,7 +74,15 @@ func datagrams() (int, error) {
 }
 
 // listen opens the socket. The kernel itself is in the group of all nodes.
-func (s *raw) listen() error {
+func (s *raw) listen() (err error) {
+	if s.events, err = newEvents(s.index); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.file.Close()
+		}
+	}()
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		cerr := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, s.index) })
 		return errors.Join(cerr, err)
@@ -110,11 +126,18 @@ func (s *raw) look() (int, error) {
 
 func (s *raw) state() error {
 	index, err := s.look()
-	if err == nil && index != s.index {
+	switch {
+	case err != nil:
+		return err
+	case index != s.index:
 		return errOther
+	case s.down.Load():
+		return errFell
 	}
-	return err
+	return nil
 }
+
+func (s *raw) changed() <-chan struct{} { return s.wake }
 
 func (s *raw) send(counts time.Duration) error {
 	var mac net.HardwareAddr
@@ -196,5 +219,7 @@ func (s *raw) read(b []byte) (n, hops int, from netip.Addr, err error) {
 }
 
 func (s *raw) Close() error {
-	return errors.Join(s.PacketConn.Close(), unix.Close(s.ask))
+	err := errors.Join(s.PacketConn.Close(), unix.Close(s.ask), s.file.Close())
+	s.heard.Wait()
+	return err
 }
