@@ -284,7 +284,7 @@ func TestConfig(t *testing.T) {
 		"bgp: Config.AS: 0: must be 1 to 4294967295":                                                                func(c *Config) { c.AS = 0 },
 		"bgp: Config.RouterID: ::1: must be an IPv4 address":                                                        func(c *Config) { c.RouterID = netip.IPv6Loopback() },
 		"bgp: Config.Peers[1].Addr: 192.0.2.2: peers[0] has this address already":                                   func(c *Config) { c.Peers = append(c.Peers, c.Peers[0]) },
-		"bgp: Config.Peers[0].AS: 0: must be 1 to 4294967295":                                                       func(c *Config) { c.Peers[0].AS = 0 },
+		`bgp: Config.Peers[0].AS: 0: must be 1 to 4294967295, "external" or "internal"`:                             func(c *Config) { c.Peers[0].AS = 0 },
 		"bgp: Config.Peers[0].Addr: 224.0.0.1: must be the address of a host":                                       func(c *Config) { c.Peers[0].Addr = netip.MustParseAddr("224.0.0.1") },
 		"bgp: Config.Peers[0].Hold: 2s: must be full seconds from 3s to 65535s, or 0 for 90s":                       func(c *Config) { c.Peers[0].Hold = 2 * time.Second },
 		"bgp: Config.Peers[0].Password: 81: must be at most 80 bytes":                                               func(c *Config) { c.Peers[0].Password = string(z(81)) },

@@ -61,7 +61,7 @@ arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.sta
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
-evpn.Speaker.kick evpn.Speaker.left evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
+evpn.Speaker.kick evpn.Speaker.left evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/unnumbered.events.wake evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
 evpn/internal/table.Table.left
 flannel.Mapper.refused flannel.Plane.ready flannel.follower.ended flannel.follower.relist flannel.follower.renewed flannel.networkJSON.IPv6Network
 flannel.networkJSON.IPv6SubnetMax flannel.networkJSON.IPv6SubnetMin flannel.networkJSON.Network flannel.networkJSON.SubnetMax flannel.networkJSON.SubnetMin
