@@ -85,7 +85,7 @@ func (s session) open(t *testing.T) (*bgp.BGP, *heard, *conn) {
 	addr := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 9, byte(n >> 8), i}) }
 	at := netip.AddrPortFrom(addr(1), uint16(n))
 	b := check.Must(bgp.New(bgp.Config{AS: s.as, RouterID: addr(1), Listen: []netip.AddrPort{at},
-		Peers: []bgp.Peer{{Addr: addr(2), AS: s.peer, Passive: true}}}))(t)
+		Peers: []bgp.Peer{{Addr: addr(2), AS: int64(s.peer), Passive: true}}}))(t)
 	h := &heard{routes: map[route.Key]route.Route{}, left: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
