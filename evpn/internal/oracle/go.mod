@@ -8,7 +8,10 @@ require (
 	github.com/vxswitch/vxswitch/evpn v0.0.0
 )
 
-require golang.org/x/sys v0.49.0 // indirect
+require (
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
 
 replace (
 	github.com/vxswitch/vxswitch => ../../..
