@@ -198,7 +198,7 @@ func TestConfigure(t *testing.T) {
 	if !found || !strings.Contains(text, "<vni>100</vni>") {
 		t.Fatal("the page has no example")
 	}
-	c.do("<edit-config><target><candidate/></target><config>"+text+"</config></edit-config>", "ok")
+	c.do("<edit-config><target><candidate/></target><default-operation>replace</default-operation><config>"+text+"</config></edit-config>", "ok")
 	c.do(validate, "ok")
 	c.do("<close-session/>", "ok")
 }
