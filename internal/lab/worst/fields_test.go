@@ -87,5 +87,5 @@ underlay.portableSender.to underlay.portableSender.who underlay.reader.ctl under
 underlay.sender.names underlay.sender.next underlay.sender.used underlay.sender.at underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
 underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
 vtep.VTEP.lost vtep.outbox.ds vtep.outbox.owner vtep.outbox.span vtep.wrapped.parts vtep.writer.pieces
-vtep.writer.scratch vtep.writer.groups vtep.writer.headers vtep.writer.runs vtep.writer.to
+vtep.writer.scratch vtep.writer.groups vtep.writer.runs vtep.writer.to
 `
