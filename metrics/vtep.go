@@ -15,6 +15,7 @@ func (s sink) vtep(name string, st vtep.Stats, peers bool) {
 	unlearned(st.PeerLimit, "limit")
 	unlearned(st.PeerBusy, "busy")
 	s.counter("vtep_ecn_conflicts", "Packets whose two ECN fields no tunnel should combine (RFC 6040, section 4.2), those dropped included.")(st.ECN)
+	s.counter("vtep_handled_packets", "OAM packets, and packets with an NSH, that the program's handlers took.")(st.Handled)
 	s.counter("vtep_lost_frames", "Copies the underlay did not take of frames of which it took others.")(st.Lost.Total())
 	s.counter("vtep_losses", "Of vxswitch_vtep_lost_frames_total, by reason. A reason appears with its first loss.", "reason").drops(st.Lost)
 	rx := s.counter("vtep_peer_receive_frames", "Frames accepted from the peer.", "peer", "number")

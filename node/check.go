@@ -225,6 +225,10 @@ func (k *checker) neighbours(key string, g *Segment) {
 		}
 	})
 	k.neighbourMode(key+".mode", g, n.Mode)
+	proxy := func(m Member) bool { return m.NeighbourMode != nil && *m.NeighbourMode == arp.Proxy }
+	if n.ExposeMACs && n.Mode != arp.Proxy && !slices.ContainsFunc(g.Members, proxy) {
+		k.Fail(key+".exposeMACs", nil, "requires mode proxy, of the segment or of a member: no other hides MACs")
+	}
 	cfg := g.responderConfig()
 	k.Ask(key, *n, cfg.Check)
 }

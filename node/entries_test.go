@@ -78,6 +78,7 @@ func TestEntryChecks(t *testing.T) {
 		head + `"fdb": [{` + mac + `"remotes": ["10.0.0.2", "10.0.0.3"]}]}]}`:               "fdb[0].remotes: the segment has no tunnel",
 		head + `"tunnel": "p", "fdb": [{` + mac + `"remote": "10.0.0.2", "vni": 7}]}]}`:     "fdb[0].vni: 7: IP-in-IP has no VNI",
 		head + `"members": [{"port": "t1", "neighbourMode": "suppress"}]}]}`:                "members[0].neighbourMode: requires neighbours or a gateway with a MAC in the segment",
+		head + `"neighbours": {"exposeMACs": true}}]}`:                                      "neighbours.exposeMACs: requires mode proxy, of the segment or of a member: no other hides MACs",
 		head + `"neighbours": {}, "members": [{"port": "t1", "neighbourMode": "proxy"}]}]}`: "members[0].neighbourMode: proxy requires a gateway with addresses: it answers with the gateway's MAC",
 		head + `"neighbours": {}, "gateway": {"vrf": "v", "addresses": ["10.9.0.1/24"]}, "members": [{"port": "t1", "neighbourMode": "proxy"}]}]}`:  "members[0].neighbourMode: proxy: mac: 00:00:00:00:00:00: must be the MAC of one host",
 		head + `"members": [{"port": "u1", "neighbourMode": "access"}], "gateway": {"vrf": "v", "addresses": ["10.9.0.1/24"]}, "neighbours": {}}]}`: `members[0].neighbourMode: port "u1" carries IP without Ethernet`,

@@ -108,6 +108,13 @@ func (c *Config) Check() error {
 		w.Add(fmt.Sprintf("Rules[%d]", i), c.Rules[i].check(c.Sets))
 	}
 	c.Timeouts.ticks(w)
+	const flows = "the policy is stateless, and tracks no flows"
+	if c.Stateless && c.Routed {
+		w.Wrong("Routed", nil, flows)
+	}
+	if c.Stateless && c.PickUp {
+		w.Wrong("PickUp", nil, flows)
+	}
 	return w.Err()
 }
 

@@ -96,6 +96,7 @@ func (c *chooser) rule() (r Rule) {
 
 func (c *chooser) config(old *Config) *Config {
 	cfg := &Config{Default: Action(c.n(2)), Stateless: c.n(16) == 15, Routed: c.n(8) == 7, Sets: map[string][]netip.Prefix{"a": c.prefixes(), "b": c.prefixes()}}
+	cfg.Routed = cfg.Routed && !cfg.Stateless
 	many := 1
 	if c.n(4) == 3 {
 		many = 20

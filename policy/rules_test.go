@@ -181,7 +181,7 @@ func TestCheck(t *testing.T) {
 			{Protocol: 1, DstPorts: []PortRange{Port(1), {9, 8}}, Direction: 9},
 			{ICMP: []ICMPType{{Type: 1}}, DstSet: "neither"},
 		}, many...),
-		Default: 2, MaxFlows: -1,
+		Default: 2, MaxFlows: -1, Stateless: true, Routed: true, PickUp: true,
 		Sets:     map[string][]netip.Prefix{"": nil, "x": prefixes("::ffff:1.2.3.0/120")},
 		Timeouts: Timeouts{UDP: time.Millisecond, TCP: -time.Second},
 	})
@@ -192,6 +192,7 @@ func TestCheck(t *testing.T) {
 		"Config.Rules: 4100", "Rules[0].Src[0]: ", "Rules[0].Dst[0]: ", `Rules[0].SrcSet: "no"`, "Rules[0].Action: 7",
 		"Rules[1].DstPorts[1]: 9-8", "Rules[1].DstPorts: protocol 1", "Rules[1].Direction: ", "Rules[2].Protocol: 0: must be 1 or 58", `Rules[2].DstSet: "neither"`,
 		"Default: 2", "MaxFlows: -1", "Sets: a set", `Sets["x"][0]: `, "Timeouts.UDP: 1ms", "Timeouts.TCP: -1s",
+		"Routed: the policy is stateless, and tracks no flows", "PickUp: the policy is stateless, and tracks no flows",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

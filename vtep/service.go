@@ -150,7 +150,7 @@ func whole(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// forget removes the packets that handlers have taken from a batch.
+// forget removes the packets that handlers have taken from a batch, and counts them.
 func (r *reader) forget(b *frame.Batch) {
 	n := 0
 	for i := range b.Frames {
@@ -159,6 +159,7 @@ func (r *reader) forget(b *frame.Batch) {
 			n++
 		}
 	}
+	r.v.handled.Add(uint64(len(b.Frames) - n))
 	b.Frames, b.Outer = b.Frames[:n], b.Outer[:n]
 	r.took = false
 }

@@ -65,7 +65,7 @@ func TestOAM(t *testing.T) {
 
 	u.in = append(u.in, packetIn{src: endpoint(t, at(1)), data: bytes.Clone(oam)})
 	check.True(t, r.Read(frame.NewBatch(nil)) != nil, "a batch without frames") // the fake ends
-	check.True(t, len(h.oam) == 4, "%q", h.oam)
+	check.True(t, len(h.oam) == 4 && v.Stats().Handled == 4, "%q, %d counted", h.oam, v.Stats().Handled)
 	check.OK(t, v.SetOAM(nil))
 	check.True(t, u.hear(t, r, at(1), oam)[0].Drop == frame.GPEOAM, "handled without a handler")
 }

@@ -30,6 +30,7 @@ type Stats struct {
 	PeerLimit uint64      `json:"peer_limit"` // frames whose peer was not learned for lack of room; they were forwarded
 	PeerBusy  uint64      `json:"peer_busy"`  // frames whose peer was not learned because the table was being changed; they were forwarded
 	ECN       uint64      `json:"ecn"`        // packets with a combination of ECN fields that should not occur (RFC 6040, section 4.2), including dropped ones
+	Handled   uint64      `json:"handled"`    // packets that the handlers of SetOAM and SetServices took; they are in no count of frames
 	Lost      frame.Drops `json:"lost"`       // copies that the underlay did not take, of frames with other copies that it took; a frame that is lost as a whole has its Out.Drop set
 }
 
@@ -42,7 +43,7 @@ func (v *VTEP) Stats() Stats {
 	defer v.mu.Unlock()
 	s := Stats{
 		Tx:      frame.Count{Frames: v.txFrames.Load(), Bytes: v.txBytes.Load()},
-		Learned: v.learned, PeerLimit: v.peerLimit.Load(), PeerBusy: v.peerBusy.Load(), ECN: v.ecn.Load(),
+		Learned: v.learned, PeerLimit: v.peerLimit.Load(), PeerBusy: v.peerBusy.Load(), ECN: v.ecn.Load(), Handled: v.handled.Load(),
 	}
 	for h := range v.hops.all {
 		if h.family >= 0 && !h.retired && (!h.mcast || h.listed()) {

@@ -136,6 +136,7 @@ type VTEP struct {
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
 	ecn       atomic.Uint64
+	handled   atomic.Uint64
 	txFrames  atomic.Uint64
 	txBytes   atomic.Uint64
 	lost      [frame.NumReasons]atomic.Uint64
