@@ -204,9 +204,7 @@ func (n *Node) Close() error {
 	}
 	clear(n.tunnels)
 	clear(n.ports)
-	if n.home != nil {
-		n.home.Close()
-	}
+	n.home = nil // closed when no port is from there: one may be on its way
 	return errors.Join(err, n.capture.Close())
 }
 
