@@ -13,9 +13,10 @@ import (
 
 // kernelTakes is what the kernel takes and we do not (Linux 6.18).
 var kernelTakes = map[string]bool{
-	"broadcast":            true, // a datagram to one host in a frame to all (RFC 1122, section 3.3.6, has it dropped)
-	"from an IPv4 address": true, // as an IPv4-mapped source on a wire; every peer is known by its address
-	"UDP length 0":         true, // over IPv6, as a jumbogram, though no option says so (RFC 2675, section 4)
+	"UDP behind destination options": true, // tunnels send no extension headers
+	"broadcast":                      true, // a datagram to one host in a frame to all (RFC 1122, section 3.3.6, has it dropped)
+	"from an IPv4 address":           true, // as an IPv4-mapped source on a wire; every peer is known by its address
+	"UDP length 0":                   true, // over IPv6, as a jumbogram, though no option says so (RFC 2675, section 4)
 }
 
 // besideKernel gives both hosts the MACs of the cases, and host a the address of the underlay too.
