@@ -80,6 +80,7 @@ func (w *wire) Close() error { close(w.over); return nil }
 // aLink is a Link on a wire, and what it has said.
 type aLink struct {
 	*Link
+	door    sync.Mutex // of the two below
 	w       *wire
 	opens   error
 	session bool
@@ -96,6 +97,8 @@ func newALink() *aLink {
 		Session: func() bool { return l.session },
 	})
 	l.open = func(*Config) (socket, error) {
+		l.door.Lock()
+		defer l.door.Unlock()
 		if l.opens != nil {
 			return nil, l.opens
 		}
@@ -109,8 +112,18 @@ func newALink() *aLink {
 	return l
 }
 
+// refuse has the interface be opened no more, or again.
+func (l *aLink) refuse(err error) {
+	l.door.Lock()
+	defer l.door.Unlock()
+	l.opens = err
+}
+
 func (l *aLink) advertise(from netip.Addr, counts time.Duration) {
-	l.w.in <- packet{advert(counts, nil), 255, from}
+	l.door.Lock()
+	w := l.w
+	l.door.Unlock()
+	w.in <- packet{advert(counts, nil), 255, from}
 	synctest.Wait()
 }
 
@@ -244,7 +257,7 @@ func TestInterface(t *testing.T) {
 		gone := errors.New("gone")
 		l.advertise(router, lifetime)
 		l.want(t, "fe80::2%eth0")
-		l.opens = gone
+		l.refuse(gone)
 		l.w.mu.Lock()
 		l.w.down = gone
 		l.w.mu.Unlock()
@@ -253,7 +266,7 @@ func TestInterface(t *testing.T) {
 		if s := l.Status(); s != "eth0: gone" {
 			t.Error(s)
 		}
-		l.opens = nil
+		l.refuse(nil)
 		time.Sleep(2 * time.Second)
 		l.advertise(third, lifetime)
 		l.want(t, "fe80::3%eth0")
