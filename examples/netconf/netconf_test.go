@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -20,17 +20,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
-
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
 
 var folder string
 
@@ -46,7 +38,7 @@ func TestMain(m *testing.M) {
 
 var vxswitchd = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(folder, "vxswitchd")
-	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-o", program, "./vxswitchd").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", program, "./vxswitchd").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil
@@ -62,44 +54,35 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	program, dir := must(vxswitchd())(t), t.TempDir()
+	program, dir := check.Must(vxswitchd())(t), t.TempDir()
 	file := func(name string, text []byte) string {
 		name = filepath.Join(dir, name)
-		must(0, os.WriteFile(name, text, 0o600))(t)
+		check.OK(t, os.WriteFile(name, text, 0o600))
 		return name
 	}
 	socket := filepath.Join(dir, "s")
 	config := file("node.json", fmt.Appendf(nil, `{"control": {"socket": %q}, "segments": [{"vni": 7}]}`, socket))
-	schema := file("schema.json", must(exec.Command(program, "-schema").Output())(t))
+	schema := file("schema.json", check.Must(exec.Command(program, "-schema").Output())(t))
 
-	daemon := exec.Command(program, "-config", config)
-	daemon.Stderr = new(bytes.Buffer)
-	must(0, daemon.Start())(t)
+	daemon := check.Must(netns.Start(context.Background(), "", program, "-config", config))(t)
 	t.Cleanup(func() {
-		daemon.Process.Signal(os.Interrupt)
-		daemon.Wait()
+		daemon.Kill()
 		if t.Failed() {
-			t.Log(daemon.Stderr)
+			t.Log(daemon.Output())
 		}
 	})
+	check.OK(t, daemon.Printed(t.Context(), "ready "))
 	l := &lab{t: t, node: api.NewClient(socket)}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, _, err := l.node.Config(t.Context()); err == nil {
-			break
-		} else if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
 
 	newKey := func() (ssh.Signer, []byte) {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
-		must(0, err)(t)
-		return must(ssh.NewSignerFromKey(private))(t), pem.EncodeToMemory(must(ssh.MarshalPrivateKey(private, ""))(t))
+		check.OK(t, err)
+		return check.Must(ssh.NewSignerFromKey(private))(t), pem.EncodeToMemory(check.Must(ssh.MarshalPrivateKey(private, ""))(t))
 	}
 	_, host := newKey()
 	l.key, _ = newKey()
-	s := must(newServer(socket, schema, file("host", host), file("keys", ssh.MarshalAuthorizedKey(l.key.PublicKey()))))(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	s := check.Must(newServer(socket, schema, file("host", host), file("keys", ssh.MarshalAuthorizedKey(l.key.PublicKey()))))(t)
+	listener := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	l.addr = listener.Addr().String()
 	go s.serve(listener)
@@ -118,7 +101,7 @@ type client struct {
 
 func (l *lab) client() client {
 	l.t.Helper()
-	s := must(netconf.DialSSH(l.addr, l.config(l.key)))(l.t)
+	s := check.Must(netconf.DialSSH(l.addr, l.config(l.key)))(l.t)
 	l.t.Cleanup(func() { s.Close() })
 	return client{s, l.t}
 }
@@ -156,7 +139,7 @@ func TestConfigure(t *testing.T) {
 	l := newLab(t)
 	c := l.client()
 	segments := func() (vnis []string) {
-		for _, s := range must(l.node.Segments(t.Context(), nil))(t) {
+		for _, s := range check.Must(l.node.Segments(t.Context(), nil))(t) {
 			vnis = append(vnis, fmt.Sprint(s.VNI))
 		}
 		return vnis
@@ -189,10 +172,10 @@ func TestConfigure(t *testing.T) {
 	if got := c.do(read, "<flood>127.0.0.3</flood>"); strings.Contains(got, "127.0.0.2") {
 		t.Errorf("still there: %s", got)
 	}
-	must(0, l.node.ChangeFDB(t.Context(), api.FDBChange{Op: "add", VNI: 8, MAC: "02:00:00:00:00:01", Dst: "127.0.0.3"}))
+	check.OK(t, l.node.ChangeFDB(t.Context(), api.FDBChange{Op: "add", VNI: 8, MAC: "02:00:00:00:00:01", Dst: "127.0.0.3"}))
 	c.do("<get/>", "<fdb>")
 
-	text := string(must(os.ReadFile("../../docs/netconf.md"))(t))
+	text := string(check.Must(os.ReadFile("../../docs/netconf.md"))(t))
 	_, text, _ = strings.Cut(text, "```text\n")
 	text, _, found := strings.Cut(text, "```")
 	if !found || !strings.Contains(text, "<vni>100</vni>") {
@@ -231,7 +214,7 @@ func TestErrors(t *testing.T) {
 
 	// Who has been overtaken by another way is told.
 	c.do(edit(`<segments><vni>9</vni></segments>`), "ok")
-	must(l.node.SetPart(t.Context(), api.Part{List: "segments", Name: "10"}, []byte(`{"vni": 10}`), nil))(t)
+	check.Must(l.node.SetPart(t.Context(), api.Part{List: "segments", Name: "10"}, []byte(`{"vni": 10}`), nil))(t)
 	c.do(commit, "changed")
 	c.do(discard, "ok")
 
@@ -249,7 +232,7 @@ func TestErrors(t *testing.T) {
 	if got := other.do("<get-config><source><candidate/></source></get-config>", "<vni>10</vni>"); strings.Contains(got, "<vni>12</vni>") {
 		t.Error("changes of a session that has gone are kept")
 	}
-	if _, err := netconf.DialSSH(l.addr, l.config(must(ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, 32))))(t))); err == nil {
+	if _, err := netconf.DialSSH(l.addr, l.config(check.Must(ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, 32))))(t))); err == nil {
 		t.Error("a stranger is let in")
 	}
 }
@@ -259,13 +242,13 @@ func TestChunks(t *testing.T) {
 	l := newLab(t)
 	hello := []byte(`<hello xmlns="urn:ietf:params:xml:ns:netconf:base:1.0"><capabilities><capability>urn:ietf:params:netconf:base:1.1</capability></capabilities></hello>` + endOfOld)
 	talk := func(text string) string {
-		c := must(ssh.Dial("tcp", l.addr, l.config(l.key)))(t)
+		c := check.Must(ssh.Dial("tcp", l.addr, l.config(l.key)))(t)
 		defer c.Close()
-		s := must(c.NewSession())(t)
-		in, out := must(s.StdinPipe())(t), must(s.StdoutPipe())(t)
-		must(0, s.RequestSubsystem("netconf"))(t)
-		must(in.Write(append(hello, text...)))(t)
-		_, answer, _ := strings.Cut(string(must(io.ReadAll(out))(t)), endOfOld)
+		s := check.Must(c.NewSession())(t)
+		in, out := check.Must(s.StdinPipe())(t), check.Must(s.StdoutPipe())(t)
+		check.OK(t, s.RequestSubsystem("netconf"))
+		check.Must(in.Write(append(hello, text...)))(t)
+		_, answer, _ := strings.Cut(string(check.Must(io.ReadAll(out))(t)), endOfOld)
 		return answer
 	}
 	got := talk("\n#20\n<rpc message-id=\"9\">\n#16\n<close-session/>\n#6\n</rpc>\n##\n")

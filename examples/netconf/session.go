@@ -35,12 +35,18 @@ type store struct {
 // running asks for the configuration.
 func (s *store) running(ctx context.Context) (c map[string]any, tag string, err error) {
 	text, tag, err := s.node.Config(ctx)
-	if err != nil {
-		return nil, "", err
+	if err == nil {
+		c, err = object(text)
 	}
+	return c, tag, err
+}
+
+// object returns an object of JSON, with numbers as they are written.
+func object(text []byte) (m map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	return c, tag, d.Decode(&c)
+	err = d.Decode(&m)
+	return m, err
 }
 
 // unlock ends the locks of a session, and drops a candidate that it had locked.
@@ -228,23 +234,23 @@ func (s *store) read(ctx context.Context, op *node, which int) ([]node, error) {
 	return append([]node{}, list...), nil
 }
 
+// begun returns what an edit begins with, and its tag: a copy of the candidate, or what runs. s.mu is held.
+func (s *store) begun(ctx context.Context) (c map[string]any, tag string, err error) {
+	if s.candidate == nil {
+		return s.running(ctx)
+	}
+	text, err := json.Marshal(s.candidate)
+	if err == nil {
+		c, err = object(text)
+	}
+	return c, s.tag, err
+}
+
 // edit changes the candidate, or leaves it as it is. s.mu is held.
 func (s *store) edit(ctx context.Context, op *node) error {
-	c, tag, err := s.running(ctx)
+	c, tag, err := s.begun(ctx)
 	if err != nil {
 		return err
-	}
-	if s.candidate != nil { // a copy
-		text, err := json.Marshal(s.candidate)
-		if err != nil {
-			return err
-		}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		c, tag = nil, s.tag
-		if err := d.Decode(&c); err != nil {
-			return err
-		}
 	}
 	config := op.child("config")
 	if config == nil || len(config.Nodes) != 1 || config.Nodes[0].XMLName != (xml.Name{Space: namespace, Local: "vxswitch"}) {
