@@ -20,7 +20,7 @@ import (
 // Wireshark reads of our UPDATEs what we have said.
 func TestDissected(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skip("tshark is not installed")
+		t.Fatalf("%v: install the package tshark (apt-get install tshark)", err)
 	}
 	t.Parallel()
 	b, _, c := sessions[0].open(t)
