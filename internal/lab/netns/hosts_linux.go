@@ -20,11 +20,13 @@ func (n *Net) Switch(name string) *Host {
 }
 
 // Plug joins a host to a switch and gives the host's end the addresses, as [Net.Link]
-// does. It returns the names of the devices, the host's first.
+// does. It returns the names of the devices, the host's first, when the switch forwards
+// what comes: on a busy machine its port is disabled for seconds after both ends are up.
 func (n *Net) Plug(h *Host, addr string, sw *Host) (dev, port string) {
 	n.t.Helper()
 	dev, port = n.Link(h, addr, sw, "")
 	sw.IP("link", "set", port, "master", "br0")
+	sw.Until(port+" forwards", func() bool { return sw.file("/sys/class/net/"+port+"/brport/state") == "3" })
 	return dev, port
 }
 
