@@ -168,18 +168,21 @@ func (s *portableSender) flush(t *portableSocket) {
 	if s.n > 0 {
 		t.mu.Lock()
 		t.mark(s.marks)
-		for off, waited := 0, false; off < s.n; {
-			if (off == 0 || waited) && !s.u.batch {
-				_ = t.SetWriteDeadline(time.Now().Add(patience))
+		var since time.Time
+		for off, waits := 0, 0; off < s.n; {
+			if (off == 0 || waits > 0) && !s.u.batch {
+				since = time.Now()
+				_ = t.SetWriteDeadline(since.Add(patience))
 			}
 			n, err := s.call(t, off)
 			s.Sum.Calls++
 			s.Sent(s.who[off : off+n])
-			if off += n; !waited && errors.Is(err, os.ErrDeadlineExceeded) {
-				waited = true // it may only have waited for a processor
+			off += n
+			if errors.Is(err, os.ErrDeadlineExceeded) && (waits == 0 || waits < 5 && time.Since(since) > 2*patience) {
+				waits++ // it may only have waited for a processor, and not for room
 				continue
 			}
-			if waited = false; err != nil {
+			if waits = 0; err != nil {
 				off += s.refused(off, why(err))
 			}
 		}
