@@ -37,6 +37,7 @@ type EVPNPeer struct {
 	Routes   int        `json:"routes"`             // that it has advertised
 	BFD      string     `json:"bfd,omitempty"`      // of the path: unknown, alive, dead; none if it is not probed
 	Stale    bool       `json:"stale,omitempty"`    // routes of a session before may be among them
+	Missing  int        `json:"missing,omitempty"`  // routes left out at a limit since it said all; those said twice count twice
 	Received uint64     `json:"received"`           // messages
 	Sent     uint64     `json:"sent"`               // messages
 	Error    string     `json:"error,omitempty"`    // of the last session that failed

@@ -66,6 +66,9 @@ func evpnPeers(text []byte) ([][]string, error) {
 		if p.Stale {
 			routes += " stale"
 		}
+		if p.Missing > 0 {
+			routes += fmt.Sprintf(" (%d left out)", p.Missing)
+		}
 		as, problem := "external", p.Error
 		if p.AS != 0 {
 			as = fmt.Sprint(p.AS)

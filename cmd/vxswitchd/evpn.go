@@ -103,7 +103,7 @@ func (s *server) getEVPNPeers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return listOf(w, st.Peers, func(p evpn.PeerStatus) api.EVPNPeer {
-		x := api.EVPNPeer{Address: text(p.Addr), Interface: p.Interface, Link: p.Link, AS: p.AS, State: p.State, Error: said(p.Err), HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale,
+		x := api.EVPNPeer{Address: text(p.Addr), Interface: p.Interface, Link: p.Link, AS: p.AS, State: p.State, Error: said(p.Err), HoldTime: p.Hold.Seconds(), Routes: p.Routes, Stale: p.Stale, Missing: p.Missing,
 			Received: p.In, Sent: p.Out, BFD: p.BFD}
 		if !p.Since.IsZero() {
 			x.Since = &p.Since
@@ -270,6 +270,7 @@ var (
 	descEVPNUp         = describeEVPN("up", "1 if BGP runs; else 0.")
 	descEVPNSession    = describeEVPN("peer_up", "1 if there is a session with a peer; else 0.", "peer")
 	descEVPNPeerRoutes = describeEVPN("peer_routes", "Routes that a peer has advertised.", "peer")
+	descEVPNMissing    = describeEVPN("peer_missing_routes", "Routes of a peer left out at a limit since it said all.", "peer")
 	descEVPNIn         = describeEVPN("peer_received_messages_total", "Messages of BGP from a peer.", "peer")
 	descEVPNOut        = describeEVPN("peer_sent_messages_total", "Messages of BGP to a peer.", "peer")
 	descEVPNAdvertised = describeEVPN("advertised_routes", "Routes that the node advertises.")
@@ -284,7 +285,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (evpnMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descEVPNUp, descEVPNSession, descEVPNPeerRoutes, descEVPNIn, descEVPNOut, descEVPNAdvertised, descEVPNHosts, descEVPNRemote,
+	for _, d := range []*prometheus.Desc{descEVPNUp, descEVPNSession, descEVPNPeerRoutes, descEVPNMissing, descEVPNIn, descEVPNOut, descEVPNAdvertised, descEVPNHosts, descEVPNRemote,
 		descEVPNLeft, descEVPNMalformed, descEVPNForward, descEVPNOthers, descEVPNDuplicates} {
 		ch <- d
 	}
@@ -302,6 +303,7 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 		peer := cmp.Or(p.Interface, p.Addr.String())
 		to.gauge(descEVPNSession, one(p.State == "established"), peer)
 		to.gauge(descEVPNPeerRoutes, float64(p.Routes), peer)
+		to.gauge(descEVPNMissing, float64(p.Missing), peer)
 		to.count(descEVPNIn, p.In, peer)
 		to.count(descEVPNOut, p.Out, peer)
 	}

@@ -184,6 +184,13 @@ func TestEVPN(t *testing.T) {
 	l.sessions(0, 1)
 	l.reach()
 
+	// A reflector may say less than it has to say.
+	l.leaves[0].write(strings.ReplaceAll(text, `"address": "192.0.2.2"`, `"maxRoutes": 1, "address": "192.0.2.2"`))
+	l.leaves[0].ctl("reload")
+	l.leaves[0].Until("routes left out", func() bool {
+		return regexp.MustCompile(`192\.0\.2\.2 .* 1 \(\d+ left out\) `).MatchString(l.leaves[0].ctl("evpn peers"))
+	})
+
 	// Another AS needs new sessions, which the reflector refuses.
 	l.leaves[0].write(strings.Replace(text, `"as": 65000, "routerID"`, `"as": 65009, "routerID"`, 1))
 	l.leaves[0].ctl("reload")
