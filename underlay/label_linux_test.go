@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -96,4 +98,24 @@ func lease(t *testing.T) {
 	if errno != 0 {
 		t.Fatalf("IPV6_FLOWLABEL_MGR: %v", errno)
 	}
+}
+
+// After a refusal datagrams go without labels for a time, and then with them again.
+func TestLabelsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var u base
+		for range 2 {
+			u.refused()
+			time.Sleep(noLabelFor - time.Nanosecond)
+			u.refused() // while they go without, this changes nothing
+			if !u.noLabels.Load() {
+				t.Error("labels before it is time")
+			}
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			if u.noLabels.Load() {
+				t.Error("no labels again")
+			}
+		}
+	})
 }

@@ -75,7 +75,7 @@ func throughput(t *testing.T, a, b *netns.Host, addr string) {
 	for _, way := range []struct{ name, flag string }{{"to the kernel", ""}, {"from the kernel", "-R"}} {
 		r := a.IPerf(b, addr, strings.Fields("-t 1 "+way.flag)...)
 		t.Logf("iperf3 %s: %.2f Gbit/s", way.name, r.BitsPerSecond/1e9)
-		if r.BitsPerSecond < 50e6 {
+		if r.BitsPerSecond < 5e6 {
 			t.Errorf("iperf3 %s: %.0f bit/s", way.name, r.BitsPerSecond)
 		}
 	}

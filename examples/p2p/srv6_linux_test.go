@@ -38,11 +38,11 @@ func TestKernelSRv6(t *testing.T) {
 			b.Run("ping", "-n", "-c", "3", "-i", "0.1", "-W", "2", "-I", c.remote, c.local)
 			for _, args := range []string{"-t 1", "-t 1 -R"} {
 				var r netns.Throughput
-				for tries := 0; tries < 3 && r.BitsPerSecond < 20e6; tries++ { // once may be the machine's fault
+				for tries := 0; tries < 3 && r.BitsPerSecond < 5e6; tries++ { // once may be the machine's fault
 					r = a.IPerf(b, c.remote, strings.Fields(args)...)
 				}
 				t.Logf("TCP %s: %v", args, r)
-				if r.BitsPerSecond < 20e6 {
+				if r.BitsPerSecond < 5e6 {
 					t.Error("TCP hardly moves")
 				}
 			}

@@ -80,7 +80,7 @@ func TestCalico(t *testing.T) {
 	p5.Run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1452", podIP(2, 6))
 	r := p5.IPerf(p6, podIP(2, 6), "-t", "1")
 	t.Logf("TCP, there directly and back by IP-in-IP: %v", r)
-	check.True(t, r.BitsPerSecond >= 50e6, "TCP hardly moves")
+	check.True(t, r.BitsPerSecond >= 5e6, "TCP hardly moves")
 	// An address of the other node's block that no pod has.
 	out, err := p5.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", podIP(2, 33))
 	check.True(t, err != nil && !strings.Contains(out, "bytes from"), "an answer from nobody:\n%s", out)

@@ -46,9 +46,9 @@ func TestGatewayOutside(t *testing.T) {
 		text, _ := vm.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", "1390", c.outside)
 		check.True(t, strings.Contains(text, c.told), "no %q in\n%s", c.told, text)
 		tcp := vm.IPerf(out, c.outside, "-t", "1")
-		check.True(t, tcp.BitsPerSecond > 1e7, "TCP from inside: %+v", tcp)
+		check.True(t, tcp.BitsPerSecond > 5e6, "TCP from inside: %+v", tcp)
 		tcp = out.IPerf(vm, c.inside, "-t", "1")
-		check.True(t, tcp.BitsPerSecond > 1e7, "TCP from outside: %+v", tcp)
+		check.True(t, tcp.BitsPerSecond > 5e6, "TCP from outside: %+v", tcp)
 	}
 	st := in.Stats()
 	check.True(t, st.Routed4 != 0 && st.Routed6 != 0, "%+v", st)
@@ -65,7 +65,7 @@ func TestGatewayOutside(t *testing.T) {
 	vm.IP("route", "flush", "cache")
 	syn := out.Capture("tun0", "tcp[tcpflags] & tcp-syn != 0")
 	got := vm.IPerf(out, "198.51.100.1", "-t", "1")
-	check.True(t, got.BitsPerSecond > 1e7, "TCP with a clamped MSS: %+v", got)
+	check.True(t, got.BitsPerSecond > 5e6, "TCP with a clamped MSS: %+v", got)
 	for _, p := range syn.Stop() {
 		mss := int(p.Data[20+22])<<8 | int(p.Data[20+23])
 		check.True(t, mss <= 1360, "MSS %d", mss)
