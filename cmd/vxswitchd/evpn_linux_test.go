@@ -171,7 +171,8 @@ func TestEVPN(t *testing.T) {
 	}
 
 	// Without the section all its rows are gone, with it they are back.
-	l.leaves[0].write(regexp.MustCompile(`(?s)  "evpn": .*?\n  },\n`).ReplaceAllString(text, ""))
+	without := regexp.MustCompile(`(?s)  "evpn": .*?\n  },\n`).ReplaceAllString(text, "")
+	l.leaves[0].write(without)
 	l.leaves[0].ctl("reload")
 	if e := l.leaves[0].entry(10, mac); e.MAC != "" {
 		t.Errorf("%+v without the section", e)
@@ -184,7 +185,12 @@ func TestEVPN(t *testing.T) {
 	l.sessions(0, 1)
 	l.reach()
 
-	// A reflector may say less than it has to say.
+	// A reflector says more than it may. FRR 8.4 keeps a session that comes the moment the one before has ended, and says nothing in it.
+	l.leaves[0].write(without)
+	l.leaves[0].ctl("reload")
+	l.leaves[0].Until("the reflector to have no session", func() bool {
+		return !strings.Contains(l.frr[1].Do("show bgp l2vpn evpn summary"), "192.0.2.11 ")
+	})
 	l.leaves[0].write(strings.ReplaceAll(text, `"address": "192.0.2.2"`, `"maxRoutes": 1, "address": "192.0.2.2"`))
 	l.leaves[0].ctl("reload")
 	l.leaves[0].Until("routes left out", func() bool {
