@@ -296,12 +296,30 @@ func (s *Switch) provide(segments []table.Segment, refused map[string]error) {
 			segments = slices.Delete(slices.Clone(segments), i, i+1)
 		}
 	}
-	if s.node.Provide(s.cfg.owner(), s.parts(segments)) == nil {
-		s.provided = segments
-		return
+	was := s.provided
+	all := func(table.Segment) bool { return true }
+	known := func(x table.Segment) bool {
+		return slices.ContainsFunc(was, func(w table.Segment) bool { return w.ID == x.ID && w.VNI == x.VNI })
 	}
-	s.provided = nil
-	for _, x := range segments {
+	same := func(x table.Segment) bool {
+		return slices.ContainsFunc(was, func(w table.Segment) bool { return reflect.DeepEqual(w, x) })
+	}
+	var rest []table.Segment
+	for _, first := range []func(table.Segment) bool{all, known, same} { // those that work do not go while others are tried
+		s.provided, rest = nil, nil
+		for _, x := range segments {
+			if first(x) {
+				s.provided = append(s.provided, x)
+			} else {
+				rest = append(rest, x)
+			}
+		}
+		if s.node.Provide(s.cfg.owner(), s.parts(s.provided)) == nil {
+			break
+		}
+		s.provided, rest = nil, segments
+	}
+	for _, x := range rest {
 		next := append(s.provided[:len(s.provided):len(s.provided)], x)
 		if err := s.node.Provide(s.cfg.owner(), s.parts(next)); err != nil {
 			refused[x.Name] = err

@@ -1,0 +1,88 @@
+package ovsdb
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb/internal/table"
+)
+
+// A fakeNode refuses segments, and keeps what it was given.
+type fakeNode struct {
+	Node
+	cfg     node.Config
+	refuse  map[frame.VNI]bool
+	members map[frame.VNI]int  // of the segments that are provided
+	gone    map[frame.VNI]bool // segments that were taken away
+	rows    []control.Row
+	rowErr  error
+}
+
+func (n *fakeNode) Config() *node.Config     { return &n.cfg }
+func (n *fakeNode) PortsUp() map[string]bool { return map[string]bool{"p1": true} }
+
+func (n *fakeNode) Provide(owner string, parts *node.Config) error {
+	members := map[frame.VNI]int{}
+	if parts == nil {
+		parts = new(node.Config)
+	}
+	for _, s := range parts.Segments {
+		if n.refuse[s.VNI] {
+			return errors.New("refused")
+		}
+		members[s.VNI] = len(s.Members)
+	}
+	for vni := range n.members {
+		if _, ok := members[vni]; !ok {
+			n.gone[vni] = true
+		}
+	}
+	n.members = members
+	return nil
+}
+
+func (n *fakeNode) Program(owner string, u control.Update) error {
+	n.rows = u.Add
+	return n.rowErr
+}
+
+func segment(vni frame.VNI, members ...table.Member) table.Segment {
+	return table.Segment{VNI: vni, Name: vni.String(), ID: vni.String(), Members: members}
+}
+
+// Segments that work stay while another one is refused, tried again, and taken.
+func TestRefusedAlone(t *testing.T) {
+	n := &fakeNode{refuse: map[frame.VNI]bool{2: true}}
+	s := check.Must(New(n, good()))(t)
+	provide := func(what string, want []frame.VNI, segments ...table.Segment) {
+		t.Helper()
+		refused := map[string]error{}
+		n.gone = map[frame.VNI]bool{}
+		s.provide(segments, refused)
+		if got := slices.Sorted(maps.Keys(n.members)); !slices.Equal(got, want) || len(refused) != len(segments)-len(want) || len(s.provided) != len(want) {
+			t.Errorf("%s: segments %v, want %v; refused %v", what, got, want, refused)
+		}
+		for _, vni := range want {
+			if n.gone[vni] {
+				t.Errorf("%s: segment %v was away", what, vni)
+			}
+		}
+	}
+	provide("at first", []frame.VNI{1, 3}, segment(1), segment(2), segment(3))
+	provide("again", []frame.VNI{1, 3}, segment(1), segment(2), segment(3))
+	provide("another member", []frame.VNI{1, 3}, segment(1, table.Member{Port: "p1"}), segment(2), segment(3))
+	if n.members[1] != 1 {
+		t.Error("the other member is missing")
+	}
+	n.refuse[1] = true
+	provide("a change is refused, too", []frame.VNI{3}, segment(1), segment(2), segment(3))
+	n.refuse = nil
+	provide("all are taken", []frame.VNI{1, 2, 3}, segment(1), segment(2), segment(3))
+	provide("none", nil)
+}
