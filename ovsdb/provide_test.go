@@ -86,3 +86,42 @@ func TestRefusedAlone(t *testing.T) {
 	provide("all are taken", []frame.VNI{1, 2, 3}, segment(1), segment(2), segment(3))
 	provide("none", nil)
 }
+
+// bound is a Switch with the lock of its name, whose database has port p1 in networks 5000 and 5001, each with a MAC and a flood list.
+func bound(t *testing.T, n *fakeNode) *Switch {
+	t.Helper()
+	s := check.Must(New(n, good()))(t)
+	ref := func(id string) []any { return []any{"uuid", id} }
+	s.db.Set(table.PhysicalSwitch, "s", table.Row{"name": "us", "ports": ref("p")})
+	s.db.Set(table.PhysicalPort, "p", table.Row{"name": "p1", "vlan_bindings": []any{"map", []any{[]any{0.0, ref("a")}, []any{1.0, ref("b")}}}})
+	s.db.Set(table.Locator, "l", table.Row{"dst_ip": "192.0.2.2", "encapsulation_type": "vxlan_over_ipv4"})
+	s.db.Set(table.LocatorSet, "ls", table.Row{"locators": ref("l")})
+	for id, key := range map[string]float64{"a": 5000, "b": 5001} {
+		s.db.Set(table.LogicalSwitch, id, table.Row{"name": id, "tunnel_key": key})
+		s.db.Set(table.UcastRemote, "u"+id, table.Row{"MAC": "02:00:00:00:00:01", "logical_switch": ref(id), "locator": ref("l")})
+		s.db.Set(table.McastRemote, "m"+id, table.Row{"MAC": table.UnknownDst, "logical_switch": ref(id), "locator_set": ref("ls")})
+	}
+	s.ours, s.dirty = true, true
+	return s
+}
+
+// A segment of the configuration gets no rows of a Logical_Switch with its VNI.
+func TestRowsOfRefused(t *testing.T) {
+	n := &fakeNode{cfg: node.Config{Segments: []node.Segment{{VNI: 5001}}}}
+	s := bound(t, n)
+	s.apply()
+	if st := s.Status(); st.Segments != 1 || st.Refused["b"] == nil || st.Rows != 2 || len(n.rows) != 2 {
+		t.Errorf("%d segments, %d rows, refused %v", st.Segments, st.Rows, st.Refused)
+	}
+	for _, r := range n.rows {
+		if m, ok := r.(control.MAC); ok && m.VNI != 5000 {
+			t.Errorf("%v", r)
+		}
+	}
+	n.cfg.Segments = nil
+	s.look()
+	s.apply()
+	if st := s.Status(); st.Segments != 2 || len(n.rows) != 4 {
+		t.Errorf("later: %d segments, rows %v, refused %v", st.Segments, n.rows, st.Refused)
+	}
+}

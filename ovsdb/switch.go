@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/table"
@@ -277,13 +278,31 @@ func (s *Switch) apply() {
 		s.asked = res.Segments
 		s.provide(res.Segments, refused)
 	}
-	err := s.node.Program(s.cfg.owner(), control.Update{Snapshot: true, Loose: true, Add: res.Rows})
+	rows := s.within(res.Rows)
+	err := s.node.Program(s.cfg.owner(), control.Update{Snapshot: true, Loose: true, Add: rows})
 	if err != nil {
 		s.log.Warn("rows were refused", "error", err)
 	}
 	s.set(func(st *Status) {
-		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(res.Rows), res.Left, res.Counts
+		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(rows), res.Left, res.Counts
 		st.Refused, st.RowErr = refused, err
+	})
+}
+
+// within returns the rows of segments that the node has taken. Those of another one with the VNI are not the controller's.
+func (s *Switch) within(rows []control.Row) []control.Row {
+	ours := map[frame.VNI]bool{}
+	for _, x := range s.provided {
+		ours[x.VNI] = true
+	}
+	return slices.DeleteFunc(rows, func(r control.Row) bool {
+		switch r := r.(type) {
+		case control.MAC:
+			return !ours[r.VNI]
+		case control.Flood:
+			return !ours[r.VNI]
+		}
+		return false
 	})
 }
 
