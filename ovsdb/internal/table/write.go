@@ -25,10 +25,13 @@ type Host struct {
 
 // Write returns the operations after which the database says what the switch is and has: its Physical_Switch with its ports and their
 // faults, a row of Ucast_Macs_Local for each host, and in each of its segments unknown-dst in Mcast_Macs_Local. Rows with another
-// switch's locator are left alone. Without hosts and segments, it takes all rows of the switch away but the
-// Physical_Switch and its ports, whose bindings are the controller's.
+// switch's locator are left alone. Those with an address that the switch had, by its tunnel_ips, go. Without hosts and segments, or
+// without an address, it takes all rows of the switch away but the Physical_Switch and its ports, whose bindings are the controller's.
 func (d *Database) Write(sw *Switch, faults map[string][]string, segments []Segment, hosts map[Host]bool) (ops []Op) {
 	w := &writer{Database: d, sw: sw}
+	if len(sw.Local) == 0 {
+		segments, hosts = nil, nil // nobody could send to them
+	}
 	w.physical(faults)
 	w.ucast(hosts)
 	w.mcast(segments)
@@ -40,7 +43,8 @@ type writer struct {
 	*Database
 	sw      *Switch
 	ops     []Op
-	locator any // ours: a reference to a row, or to one that ops insert
+	locator any      // ours: a reference to a row, or to one that ops insert
+	former  []string // addresses that the database says the switch has, and it has no more
 }
 
 func ref(id string) []any    { return []any{"uuid", id} }
@@ -101,6 +105,7 @@ func (w *writer) physical(faults map[string][]string) {
 	if len(added) > 0 {
 		w.op(Op{"op": "mutate", "table": PhysicalSwitch, "where": byID(id), "mutations": []any{[]any{"ports", "insert", set(added)}}})
 	}
+	w.former = slices.DeleteFunc(has.texts("tunnel_ips"), func(a string) bool { return slices.Contains(ips, a) })
 	if !slices.Equal(has.texts("tunnel_ips"), ips) {
 		w.op(Op{"op": "update", "table": PhysicalSwitch, "where": byID(id), "row": Op{"tunnel_ips": set(ips)}})
 	}
@@ -123,6 +128,11 @@ func (w *writer) ours(id string) bool {
 	return err == nil && slices.Contains(w.sw.Local, a.Unmap())
 }
 
+// was reports whether a Physical_Locator is an address that the switch had.
+func (w *writer) was(id string) bool {
+	return slices.Contains(w.former, w.Row(Locator, id).text("dst_ip"))
+}
+
 // here returns our Physical_Locator. A new one is inserted with what refers to it, for rows of the table that nothing refers to go.
 func (w *writer) here() any {
 	if w.locator != nil {
@@ -143,7 +153,12 @@ func (w *writer) ucast(hosts map[Host]bool) {
 	have := map[Host]bool{}
 	for _, id := range slices.Sorted(maps.Keys(w.tables[UcastLocal])) {
 		r := w.Row(UcastLocal, id)
-		if !w.ours(r.ref("locator")) {
+		at := r.ref("locator")
+		if w.was(at) {
+			w.delete(UcastLocal, id)
+			continue
+		}
+		if !w.ours(at) {
 			continue
 		}
 		h := Host{Segment: r.ref("logical_switch"), MAC: r.text("MAC")}
@@ -171,6 +186,10 @@ func (w *writer) mcast(segments []Segment) {
 	for _, id := range slices.Sorted(maps.Keys(w.tables[McastLocal])) {
 		r := w.Row(McastLocal, id)
 		set := w.Row(LocatorSet, r.ref("locator_set")).Refs("locators")
+		if slices.ContainsFunc(set, w.was) {
+			w.delete(McastLocal, id)
+			continue
+		}
 		if !slices.ContainsFunc(set, w.ours) {
 			continue
 		}

@@ -96,3 +96,42 @@ Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": 
 		t.Errorf("Global has %d switches", n)
 	}
 }
+
+// With another address, the rows of the switch get it, and those of other switches stay. Without an address there are none.
+func TestWriteAddress(t *testing.T) {
+	var d Database
+	fill(t, &d, `
+Logical_Switch a {"name": "a", "tunnel_key": 5000}
+Physical_Locator l {"dst_ip": "192.0.2.9", "encapsulation_type": "vxlan_over_ipv4"}
+Physical_Locator_Set s {"locators": ["uuid", "l"]}
+Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": ["uuid", "a"], "locator": ["uuid", "l"]}
+Mcast_Macs_Local m {"MAC": "unknown-dst", "logical_switch": ["uuid", "a"], "locator_set": ["uuid", "s"]}
+`)
+	segments, hosts := []Segment{{VNI: 5000, Name: "a", ID: "a"}}, map[Host]bool{{"a", m1, netip.Addr{}}: true}
+	for _, local := range []string{"192.0.2.1", "192.0.2.7", "", "192.0.2.1"} {
+		sw, rows := *us, 2
+		if sw.Local = nil; local == "" {
+			rows = 1
+		} else {
+			sw.Local = []netip.Addr{netip.MustParseAddr(local)}
+		}
+		carry(t, &d, d.Write(&sw, nil, segments, hosts))
+		if again := d.Write(&sw, nil, segments, hosts); len(again) > 0 {
+			t.Errorf("%q: again %v", local, again)
+		}
+		for table, want := range map[string]int{UcastLocal: rows, McastLocal: rows} {
+			if n := len(d.tables[table]); n != want {
+				t.Errorf("%q: %d rows of %s, want %d", local, n, table, want)
+			}
+			for id, r := range d.tables[table] {
+				at := r.ref("locator")
+				if table == McastLocal {
+					at = d.Row(LocatorSet, r.ref("locator_set")).ref("locators")
+				}
+				if ip := d.Row(Locator, at).text("dst_ip"); ip != local && id != "u" && id != "m" {
+					t.Errorf("%q: a row of %s has %s", local, table, ip)
+				}
+			}
+		}
+	}
+}
