@@ -125,3 +125,19 @@ func TestRowsOfRefused(t *testing.T) {
 		t.Errorf("later: %d segments, rows %v, refused %v", st.Segments, n.rows, st.Refused)
 	}
 }
+
+// Rows that the node refuses are tried again, without a change of the database.
+func TestRowsAgain(t *testing.T) {
+	n := &fakeNode{rowErr: errors.New("no room")}
+	s := bound(t, n)
+	s.apply()
+	if err := s.Status().RowErr; err == nil {
+		t.Fatal("no error")
+	}
+	n.rowErr, n.rows = nil, nil
+	s.look()
+	s.apply()
+	if err := s.Status().RowErr; err != nil || len(n.rows) != 4 {
+		t.Errorf("%v, rows %v", err, n.rows)
+	}
+}

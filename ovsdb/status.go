@@ -31,7 +31,7 @@ type Status struct {
 	Left    []Left           // rows of the database without effect, the first 64
 	LeftOut map[string]int   // how many there are, by reason
 	Refused map[string]error // Logical_Switches that the node refuses, by name; tried again every 2 s
-	RowErr  error            // rows that the node refused last
+	RowErr  error            // rows that the node refused last; tried again every 2 s
 
 	Transactions uint64 // that we sent
 	Failed       uint64 // of these
