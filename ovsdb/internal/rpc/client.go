@@ -238,7 +238,7 @@ func (c *Client) Monitor(ctx context.Context, db string, columns map[string][]st
 	c.mu.Unlock()
 	ask := map[string]any{}
 	for table, list := range columns {
-		ask[table] = map[string]any{"columns": list}
+		ask[table] = []any{map[string]any{"columns": list}}
 	}
 	return c.call(ctx, "monitor", c.changed, db, nil, ask)
 }
@@ -262,6 +262,7 @@ func (c *Client) Lock(ctx context.Context, id string, told func(ours bool)) erro
 }
 
 // Transact carries out operations, all or none. It returns the UUIDs of the rows that were inserted, by number of the operation.
+// If ctx ends before the reply has come, nobody knows what became of them, and the connection ends: the next one says what is there.
 func (c *Client) Transact(ctx context.Context, db string, ops ...Op) (inserted map[int]string, err error) {
 	params := []any{db}
 	for _, op := range ops {
@@ -293,5 +294,8 @@ func (c *Client) Transact(ctx context.Context, db string, ops ...Op) (inserted m
 		}
 		return nil
 	}, params...)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		c.conn.Close()
+	}
 	return inserted, err
 }

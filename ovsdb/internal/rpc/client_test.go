@@ -93,6 +93,54 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// The connection ends with a transaction whose reply does not come, though the server answers probes: it may be carried out later.
+func TestNoReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := New(ours)
+		done := make(chan error, 1)
+		go func() { done <- c.Run(t.Context()) }()
+		go func() {
+			in := bufio.NewReader(theirs)
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if strings.Contains(line, `"method":"echo"`) {
+					io.WriteString(theirs, `{"id":"echo","result":[],"error":null}`)
+				}
+			}
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := c.Transact(ctx, db, Op{"op": "comment", "comment": "x"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		select {
+		case <-done:
+		default:
+			t.Error("the connection goes on")
+			theirs.Close()
+			<-done
+		}
+	})
+}
+
+// A monitor is asked for in the notation of RFC 7047, section 4.1.5: a list of requests for each table.
+func TestMonitorRequest(t *testing.T) {
+	ours, theirs := net.Pipe()
+	c := New(ours)
+	go c.Run(t.Context())
+	go c.Monitor(t.Context(), db, map[string][]string{"Logical_Switch": {"name"}}, func(Tables) {})
+	line, err := bufio.NewReader(theirs).ReadString('\n')
+	if want := `"params":["hardware_vtep",null,{"Logical_Switch":[{"columns":["name"]}]}]`; err != nil || !strings.Contains(line, want) {
+		t.Errorf("%s, %v, want %s", line, err, want)
+	}
+	theirs.Close()
+}
+
 // A server that answers probes may be silent for as long as it likes; another one is given up after three. Its probes are answered.
 func TestProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
