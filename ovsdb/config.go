@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -118,8 +119,13 @@ func (c *Config) target() (network, addr string, secure, ok bool) {
 	return "", "", false, false
 }
 
+// dialTime is how long a server may take to accept a connection, with TLS.
+var dialTime = 10 * time.Second
+
 // dial opens a connection. The certificate of a server is checked against CA, not its name, for servers of OVSDB have none.
 func (c *Config) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
 	network, addr, secure, _ := c.target()
 	if !secure {
 		return new(net.Dialer).DialContext(ctx, network, addr)

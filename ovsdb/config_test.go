@@ -1,13 +1,16 @@
 package ovsdb
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -90,5 +93,23 @@ func TestTLS(t *testing.T) {
 	c.CA = ours
 	if _, err := c.dial(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of another authority: %v", err)
+	}
+}
+
+// A server that accepts connections and never says a word is given up.
+func TestSilentTLS(t *testing.T) {
+	defer func(d time.Duration) { dialTime = d }(dialTime)
+	dialTime = 10 * time.Millisecond
+	dir := t.TempDir()
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	c := good()
+	c.Target = "ssl:" + l.Addr().String()
+	c.Cert, c.Key = certificate(t, dir, "ours")
+	c.CA = c.Cert
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.dial(ctx); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Error(err)
 	}
 }
