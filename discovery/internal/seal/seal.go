@@ -8,6 +8,8 @@
 // The HMAC-SHA-256 is over both addresses and all before it. The time is that of the sender, and higher in each datagram; it must
 // be within [Window] of ours, and above the lowest of the last 16 of that sender and none of them. So a datagram that 16 others have
 // overtaken is lost.
+//
+// When a clock is set back by more than a Window, times begin anew from there, for nobody would take those of before.
 package seal
 
 import (
@@ -55,7 +57,11 @@ type Sealer struct{ last int64 }
 
 // Seal returns a datagram with a payload.
 func (s *Sealer) Seal(keys Keys, id uint8, from, to netip.Addr, now time.Time, payload []byte) []byte {
-	s.last = max(s.last+1, now.UnixNano())
+	if clock := now.UnixNano(); s.last >= clock && s.last-clock <= int64(Window) {
+		s.last++
+	} else {
+		s.last = clock
+	}
 	b := binary.BigEndian.AppendUint64([]byte{version, id}, uint64(s.last))
 	b = append(b, payload...)
 	return append(b, code(keys[id], from, to, b)...)
@@ -102,6 +108,9 @@ func (o *Opener) Open(keys Keys, from, to netip.Addr, now time.Time, b []byte) (
 		if h = o.add(from, clock); h == nil {
 			return nil, ErrSenders
 		}
+	}
+	if h.times[h.lowest] > clock+int64(Window) { // our clock was set back
+		*h = heard{}
 	}
 	if !h.take(at) {
 		return nil, ErrTime

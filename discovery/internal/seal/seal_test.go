@@ -73,6 +73,34 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// After a clock was set back, datagrams are taken again, each once: that of the sender alone, or all clocks.
+func TestSetBack(t *testing.T) {
+	for _, x := range []struct {
+		what           string
+		sender, before time.Duration // how far the clocks of sender and receiver are ahead at first
+	}{
+		{"the sender's, by an hour", time.Hour, 0},
+		{"the sender's, by less than the window", Window / 2, 0},
+		{"both, by an hour", time.Hour, time.Hour},
+		{"both, by a little", time.Second, time.Second},
+	} {
+		var s Sealer
+		var o Opener
+		for range 20 {
+			o.Open(keys, a, b, noon.Add(x.before), s.Seal(keys, 1, a, b, noon.Add(x.sender), nil))
+		}
+		for range 20 {
+			d := s.Seal(keys, 1, a, b, noon, nil)
+			if _, err := o.Open(keys, a, b, noon, d); err != nil {
+				t.Fatalf("%s: %v", x.what, err)
+			}
+			if _, err := o.Open(keys, a, b, noon, d); !errors.Is(err, ErrTime) {
+				t.Fatalf("%s: a second time: %v", x.what, err)
+			}
+		}
+	}
+}
+
 // No more senders are remembered than the limit; those that the clock refuses make room.
 func TestSenders(t *testing.T) {
 	var o Opener
