@@ -34,6 +34,7 @@ type here struct {
 	gateways map[state.Key]bool            // MACs of our own
 	moves    map[state.Key][]time.Duration // when a host has moved here
 	again    bool                          // events do not suffice: all is to be read
+	crowded  bool                          // there was no room for all
 }
 
 func (h *here) init() {
@@ -64,6 +65,13 @@ func (h *here) calm(now time.Duration) {
 		} else {
 			h.moves[k] = at
 		}
+	}
+}
+
+// roomy has those advertised that there was no room for, if there is some.
+func (s *Speaker) roomy() {
+	if s.here.crowded && s.state.OwnHosts() < state.MaxHosts {
+		s.here.crowded, s.here.again = false, true
 	}
 }
 
@@ -182,6 +190,7 @@ func (s *Speaker) decide(now time.Duration, k state.Key) {
 	}
 	if !s.state.Add(h) {
 		s.counts.refused[NoRoom]++
+		s.here.crowded = true
 	}
 }
 

@@ -278,6 +278,7 @@ func (s *Speaker) tick(now time.Duration) {
 		s.send(m.To, m.Hello)
 	}
 	s.here.calm(now)
+	s.roomy()
 	s.reread()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/discovery/internal/hello"
 	"github.com/vxswitch/vxswitch/discovery/internal/seal"
+	"github.com/vxswitch/vxswitch/discovery/internal/state"
 	"github.com/vxswitch/vxswitch/discovery/internal/wire"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -199,6 +200,36 @@ func TestRollover(t *testing.T) {
 			if st := l.speaker.Status(); st.Refused[BadKey] != 0 || !st.Neighbours[0].Up || len(l.speaker.keys) != 1 {
 				t.Errorf("%d refused, neighbours are %v", st.Refused[BadKey], st.Neighbours)
 			}
+		}
+	})
+}
+
+// A host that there was no room for is advertised when there is.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 1, 1, 1)
+		defer f.close()
+		f.start()
+		time.Sleep(5 * time.Second)
+		l, other := f.leaves[0], func(n int) frame.MAC { return frame.MAC{2, 9, 0, 0, byte(n >> 8), byte(n)} }
+		l.speaker.do(func(time.Duration) {
+			for n := range state.MaxHosts {
+				l.speaker.state.Add(state.Host{VNI: 100, MAC: other(n)})
+			}
+		})
+		h := &host{mac: frame.MAC{2, 0, 0, 0, 1, 1}}
+		h.move(l, l.ports[0])
+		advertised := func() (ok bool) {
+			time.Sleep(3 * time.Second)
+			l.speaker.do(func(time.Duration) { _, ok = l.speaker.state.Own(100, h.mac) })
+			return ok
+		}
+		if advertised() || l.speaker.Status().Refused[NoRoom] == 0 {
+			t.Error("there was room")
+		}
+		l.speaker.do(func(time.Duration) { l.speaker.state.Remove(100, other(0)) })
+		if !advertised() {
+			t.Error("the host is not advertised")
 		}
 	})
 }
