@@ -221,6 +221,11 @@ func TestErrors(t *testing.T) {
 	c.do("<lock><target><candidate/></target></lock>", "ok")
 	other.do(edit(`<segments><vni>11</vni></segments>`), "has the lock")
 	c.do(edit(`<segments><vni>12</vni></segments>`), "ok")
+	other.do(discard, "has the lock")
+	other.do(commit, "has the lock")
+	other.do("<unlock><target><running/></target></unlock>", "nobody has the lock")
+	c.do("<lock><target><candidate/></target></lock>", "has the lock already")
+	c.do("<get-config><source><candidate/></source></get-config>", "<vni>12</vni>")
 	c.Close()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := other.Exec(netconf.MethodLock("candidate")); err == nil {

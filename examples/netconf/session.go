@@ -161,8 +161,10 @@ func (x *session) execute(op *node) (data []node, err error) {
 			which = 1
 		}
 	}
-	if holder := s.locks[which]; holder != 0 && holder != x.id && slices.Contains([]string{"edit-config", "commit", "discard-changes", "lock", "unlock"}, op.name()) {
-		return nil, &rpcError{"lock-denied", "", fmt.Sprintf("session %d has the lock", holder)}
+	for _, at := range changed(op.name(), which) {
+		if holder := s.locks[at]; holder != 0 && holder != x.id {
+			return nil, &rpcError{"lock-denied", "", fmt.Sprintf("session %d has the lock", holder)}
+		}
 	}
 	switch op.name() {
 	case "get", "get-config":
@@ -187,17 +189,36 @@ func (x *session) execute(op *node) (data []node, err error) {
 	case "discard-changes":
 		s.candidate = nil
 	case "lock":
-		if which == 1 && s.candidate != nil && s.locks[1] == 0 {
+		if s.locks[which] != 0 {
+			return nil, &rpcError{"lock-denied", "", "this session has the lock already"}
+		}
+		if which == 1 && s.candidate != nil {
 			return nil, &rpcError{"lock-denied", "", "the candidate has changes: commit or discard-changes first"}
 		}
 		s.locks[which] = x.id
 	case "unlock":
+		if s.locks[which] == 0 {
+			return nil, &rpcError{"operation-failed", "", "nobody has the lock"}
+		}
 		s.locks[which] = 0
 	case "close-session":
 	default:
 		return nil, &rpcError{"operation-not-supported", op.name(), fmt.Sprintf("%s: no such operation", op.name())}
 	}
 	return nil, nil
+}
+
+// changed returns the datastores that an operation needs for itself; which is its target.
+func changed(op string, which int) []int {
+	switch op {
+	case "commit":
+		return []int{0, 1}
+	case "discard-changes":
+		return []int{1}
+	case "edit-config", "lock", "unlock":
+		return []int{which}
+	}
+	return nil
 }
 
 // read answers get and get-config. Of the state, get has the FDB. s.mu is held.
