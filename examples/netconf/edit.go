@@ -93,7 +93,11 @@ func (s *schema) mergeEntry(into map[string]any, n *node, op string) error {
 	}
 	at := -1
 	if key != "" {
-		at = slices.IndexFunc(list, func(x any) bool { return fmt.Sprint(x.(map[string]any)[key]) == name.text() })
+		want, err := s.Items.Properties[key].value(name)
+		if err != nil {
+			return err
+		}
+		at = slices.IndexFunc(list, func(x any) bool { return fmt.Sprint(x.(map[string]any)[key]) == fmt.Sprint(want) })
 	}
 	is, err := gone(n, op, at >= 0)
 	switch {

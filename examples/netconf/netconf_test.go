@@ -174,6 +174,15 @@ func TestConfigure(t *testing.T) {
 	}
 	check.OK(t, l.node.ChangeFDB(t.Context(), api.FDBChange{Op: "add", VNI: 8, MAC: "02:00:00:00:00:01", Dst: "127.0.0.3"}))
 	c.do("<get/>", "<fdb>")
+	c.do(edit(`<segments><vni>5000000</vni><tunnel>vx</tunnel></segments>`), "ok")
+	c.do(commit, "ok")
+	check.OK(t, l.node.ChangeFDB(t.Context(), api.FDBChange{Op: "add", VNI: 5000000, MAC: "02:00:00:00:00:01", Dst: "127.0.0.3"}))
+	if got := c.do("<get/>", "<vni>5000000</vni>"); strings.Count(got, "<vni>5000000</vni>") != 2 {
+		t.Errorf("no FDB entry of VNI 5000000: %s", got)
+	}
+	c.do(edit(`<segments><vni>0008</vni><maxMACs>+60</maxMACs></segments>`), "ok")
+	c.do("<get-config><source><candidate/></source></get-config>", "<maxMACs>60</maxMACs>")
+	c.do(commit, "ok")
 
 	text := string(check.Must(os.ReadFile("../../docs/netconf.md"))(t))
 	_, text, _ = strings.Cut(text, "```text\n")

@@ -36,17 +36,16 @@ type store struct {
 func (s *store) running(ctx context.Context) (c map[string]any, tag string, err error) {
 	text, tag, err := s.node.Config(ctx)
 	if err == nil {
-		c, err = object(text)
+		err = decode(text, &c)
 	}
 	return c, tag, err
 }
 
-// object returns an object of JSON, with numbers as they are written.
-func object(text []byte) (m map[string]any, err error) {
+// decode reads JSON, with numbers as they are written.
+func decode(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	err = d.Decode(&m)
-	return m, err
+	return d.Decode(v)
 }
 
 // unlock ends the locks of a session, and drops a candidate that it had locked.
@@ -239,7 +238,7 @@ func (s *store) read(ctx context.Context, op *node, which int) ([]node, error) {
 		var table []any
 		text, err := json.Marshal(entries)
 		if err == nil {
-			err = json.Unmarshal(text, &table)
+			err = decode(text, &table)
 		}
 		if err != nil {
 			return nil, err
@@ -262,7 +261,7 @@ func (s *store) begun(ctx context.Context) (c map[string]any, tag string, err er
 	}
 	text, err := json.Marshal(s.candidate)
 	if err == nil {
-		c, err = object(text)
+		err = decode(text, &c)
 	}
 	return c, s.tag, err
 }

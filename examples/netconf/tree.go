@@ -121,10 +121,11 @@ func (s *schema) value(n *node) (any, error) {
 		}
 		return b, nil
 	case s.Type == "integer", len(s.AnyOf) > 0 && text != "" && strings.Trim(text, "0123456789") == "":
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return nil, unfit("invalid-value", n, "must be a number")
 		}
-		return json.Number(text), nil
+		return json.Number(strconv.FormatInt(i, 10)), nil // which JSON has in one way only
 	case s.Type != "" && s.Type != "string" && s.Type != "number":
 		return nil, unfit("invalid-value", n, "is a "+s.Type)
 	}
