@@ -59,7 +59,12 @@ func gone(n *node, op string, there bool) (bool, error) {
 			return false, unfit("data-missing", n, "does not exist")
 		}
 		return true, nil
-	case "merge", "replace", "none":
+	case "none":
+		if !there {
+			return false, unfit("data-missing", n, "does not exist")
+		}
+		return false, nil
+	case "merge", "replace":
 		return false, nil
 	case "remove":
 		return true, nil
@@ -77,6 +82,9 @@ func (s *schema) mergeOne(into map[string]any, n *node, op string) error {
 	}
 	if m, ok := old.(map[string]any); ok && op != "replace" {
 		return s.merge(m, n.Nodes, op)
+	}
+	if op == "none" {
+		return nil
 	}
 	v, err := s.value(n)
 	into[k] = v
@@ -153,10 +161,14 @@ func (s *schema) mergeNamed(into map[string]any, n *node, op string) error {
 		delete(m, name)
 		return err
 	}
-	of := &schema{Type: "object", Properties: map[string]*schema{"value": s.values, "name": {Type: "string"}}}
-	v, err := of.value(n)
-	if err == nil {
-		m[name] = v.(map[string]any)["value"]
+	entry := map[string]any{}
+	if there && op != "replace" {
+		entry["name"], entry["value"] = name, m[name]
+	} else {
+		op = "create"
 	}
+	of := &schema{Type: "object", Properties: map[string]*schema{"value": s.values, "name": {Type: "string"}}}
+	err := of.merge(entry, n.Nodes, op)
+	m[name] = entry["value"]
 	return err
 }

@@ -159,6 +159,24 @@ func TestConfigure(t *testing.T) {
 	}
 	c.do(read, "<sets><name>s</name><value>10.0.0.0/8</value><value>fd00::/8</value></sets>")
 
+	candidate := "<get-config><source><candidate/></source></get-config>"
+	c.do(edit(`<policies><name>p</name><sets><name>s</name><value>192.0.2.0/24</value></sets></policies>`), "ok")
+	c.do(candidate, "<value>10.0.0.0/8</value><value>fd00::/8</value><value>192.0.2.0/24</value>")
+	c.do(edit(`<policies><name>p</name><sets><name>s</name><value nc:operation="delete">10.0.0.0/8</value></sets></policies>`), "ok")
+	c.do(candidate, "<sets><name>s</name><value>fd00::/8</value><value>192.0.2.0/24</value></sets>")
+	c.do(edit(`<policies><name>p</name><sets nc:operation="replace"><name>s</name><value>10.0.0.0/8</value></sets></policies>`), "ok")
+	c.do(candidate, "<sets><name>s</name><value>10.0.0.0/8</value></sets>")
+	none := func(x string) string {
+		return strings.Replace(edit(x), "<config>", "<default-operation>none</default-operation><config>", 1)
+	}
+	c.do(none(`<segments><vni>8</vni><maxMACs>60</maxMACs><noLearning nc:operation="replace">false</noLearning></segments>`), "ok")
+	if got := c.do(candidate, "<maxMACs>50</maxMACs>"); strings.Contains(got, "<noLearning>true") {
+		t.Errorf("noLearning is as it was: %s", got)
+	}
+	c.do(none(`<segments><vni>9</vni></segments>`), "does not exist")
+	c.do(strings.Replace(none(""), "none", "delete", 1), `default-operation "delete": must be merge, replace or none`)
+	c.do(discard, "ok")
+
 	only := `<get-config><source><running/></source><filter type="subtree"><vxswitch xmlns="urn:vxswitch:config"><segments><vni>8</vni><maxMACs/></segments></vxswitch></filter></get-config>`
 	if got := c.do(only, "<segments><maxMACs>50</maxMACs><vni>8</vni></segments>"); strings.Contains(got, "tunnel") || strings.Count(got, "<segments>") != 1 {
 		t.Errorf("the filter lets through\n%s", got)

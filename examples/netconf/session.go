@@ -280,8 +280,12 @@ func (s *store) edit(ctx context.Context, op *node) error {
 	if how == "" {
 		how = "merge"
 	}
-	if how == "replace" {
+	switch how {
+	case "merge", "none":
+	case "replace":
 		c = map[string]any{}
+	default:
+		return &rpcError{"invalid-value", "default-operation", fmt.Sprintf("default-operation %q: must be merge, replace or none", how)}
 	}
 	if err := s.schema.merge(c, config.Nodes[0].Nodes, how); err != nil {
 		return err
