@@ -141,3 +141,16 @@ func TestRowsAgain(t *testing.T) {
 		t.Errorf("%v, rows %v", err, n.rows)
 	}
 }
+
+// A database that has nothing for the node has been heard as well as another one.
+func TestStale(t *testing.T) {
+	s := check.Must(New(new(fakeNode), good()))(t)
+	if s.Status().Stale {
+		t.Error("stale before a connection")
+	}
+	s.ours, s.dirty = true, true
+	s.apply()
+	if st := s.Status(); !st.Stale || st.Segments+st.Rows != 0 {
+		t.Errorf("%+v", st)
+	}
+}

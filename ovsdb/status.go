@@ -22,7 +22,7 @@ type Status struct {
 	State string
 	Since time.Time
 	Err   error // of the last connection, while there is none
-	Stale bool  // segments and rows are of an earlier connection
+	Stale bool  // segments and rows, perhaps none, are of an earlier connection
 
 	Segments int // Logical_Switches that the node has
 	Rows     int // of package control
@@ -43,7 +43,7 @@ func (s *Switch) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.status
-	st.Stale = st.State != Connected && st.Segments+st.Rows > 0
+	st.Stale = st.State != Connected && s.told
 	st.LeftOut, st.Refused = maps.Clone(st.LeftOut), maps.Clone(st.Refused)
 	return st
 }

@@ -49,6 +49,7 @@ type Switch struct {
 	client *rpc.Client     // nil without a connection that has said everything
 	ours   bool            // we have the lock of the name
 	dirty  bool            // db has changed
+	told   bool            // the node has done what db says, once at least
 	hosts  hosts
 	status Status
 
@@ -282,6 +283,7 @@ func (s *Switch) apply() {
 		s.log.Warn("rows were refused", "error", err)
 	}
 	s.set(func(st *Status) {
+		s.told = true
 		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(rows), res.Left, res.Counts
 		st.Refused, st.RowErr = refused, err
 	})
