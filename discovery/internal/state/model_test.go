@@ -351,3 +351,29 @@ func TestSummary(t *testing.T) {
 		}
 	}
 }
+
+// Somebody who sends the highest number in the name of another VTEP is believed until that ages out, and no longer.
+func TestHighest(t *testing.T) {
+	w := &world{Rand: rand.New(rand.NewPCG(1, 1)), nodes: make([]*State, 2), hosts: make([][]Host, 2), up: map[[2]int]bool{{0, 1}: true}}
+	for n := range w.nodes {
+		w.nodes[n] = New(addr(n), 1)
+	}
+	w.link([2]int{0, 1}, true)
+	w.nodes[0].Add(Host{VNI: 7})
+	run := func(d time.Duration) bool {
+		for end := w.now + d; w.now < end; {
+			w.step()
+		}
+		return w.nodes[1].Has(7, addr(0))
+	}
+	if !run(Hold) {
+		t.Fatal("the segment is not known")
+	}
+	w.nodes[1].Receive(w.now, addr(0), Update{Advert{ID{addr(0), 0}, Head{MaxSeq, sum(nil)}, Hold, nil}})
+	if run(Hold / 2) {
+		t.Error("the highest number does not count")
+	}
+	if !run(2 * Hold) {
+		t.Error("the segment is not known again")
+	}
+}

@@ -94,7 +94,7 @@ func (s *State) Receive(now time.Duration, from netip.Addr, m Message) {
 }
 
 func (s *State) take(now time.Duration, p *peer, a Advert) {
-	if !a.valid() {
+	if !a.valid() || a.Owner == s.self && a.Seq > MaxSeq/2 { // no life of ours gets there, and above MaxSeq there is nothing
 		s.refused++
 		return
 	}
