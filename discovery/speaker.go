@@ -202,7 +202,9 @@ func (s *Speaker) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.here.drop(s.state)
-	s.poll(s.now())
+	for _, m := range s.state.Leave(s.now()) {
+		s.send(m.To, m.Message)
+	}
 	for _, m := range s.member.Leave() {
 		s.send(m.To, m.Message)
 	}

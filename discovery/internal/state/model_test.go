@@ -377,3 +377,30 @@ func TestHighest(t *testing.T) {
 		t.Error("the segment is not known again")
 	}
 }
+
+// A VTEP that leaves takes back all it has, also what is more than a window.
+func TestLeave(t *testing.T) {
+	s := New(addr(0), 1)
+	s.Adjacent(0, addr(1), true)
+	const parts = 3 * Window
+	for n := range uint64(parts * PartHosts) {
+		s.Add(Host{VNI: 7, MAC: frame.MACFrom(0x0200_0000_0000 + n)})
+	}
+	for _, m := range s.Poll(0) {
+		if u, ok := m.Message.(Update); ok && u.Part%2 == 0 { // the others are under way
+			s.Receive(0, addr(1), Ack{Entry{u.ID, u.Head}})
+		}
+	}
+	for n := range uint64(parts * PartHosts) {
+		s.Remove(7, frame.MACFrom(0x0200_0000_0000+n))
+	}
+	gone := map[uint8]bool{}
+	for _, m := range s.Leave(0) {
+		if u, ok := m.Message.(Update); ok && len(u.Hosts) == 0 {
+			gone[u.Part] = true
+		}
+	}
+	if len(gone) != parts {
+		t.Errorf("%d parts are taken back, want %d", len(gone), parts)
+	}
+}

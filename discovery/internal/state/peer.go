@@ -109,6 +109,22 @@ func (s *State) fill(now time.Duration, p *peer) {
 	}
 }
 
+// Leave is Poll for the last time: it sends also what would wait for acknowledgements, for none will be heard.
+func (s *State) Leave(now time.Duration) []Send {
+	s.out = s.Poll(now)
+	for _, p := range s.sorted {
+		for _, id := range p.wait {
+			if due, ok := p.due[id]; ok && due == 0 {
+				s.update(now, p, id)
+			}
+		}
+		p.wait = nil
+	}
+	out := s.out
+	s.out = nil
+	return out
+}
+
 // update sends an advertisement to a neighbour, and again after [Retransmit].
 func (s *State) update(now time.Duration, p *peer, id ID) {
 	h := s.db.held[id]
