@@ -387,6 +387,22 @@ func TestMisses(t *testing.T) {
 	}
 }
 
+// Of what is no longer needed in the queue, nothing is taken out with what is: each row is forgotten in its time.
+func TestMissesAgain(t *testing.T) {
+	m, now := mapper(t, fmt.Sprintf(vxlanNetwork, ""), func(c *MapperConfig) { c.Generation = 2 }), time.Unix(1000, 0)
+	m.Set(record("10.3.2.0-24", 5, vxlan("192.0.2.2", 2)))
+	m.Neighbour(netip.MustParseAddr("10.3.2.7"), now)
+	for range 2 * maxAsked {
+		m.Neighbour(netip.MustParseAddr("10.3.2.8"), now.Add(time.Second)) // the switch has lost it
+	}
+	if n := m.Forget(now.Add(time.Second)); n != 1 {
+		t.Errorf("%d left, want one", n)
+	}
+	if n := m.Forget(now.Add(2 * time.Second)); n != 0 {
+		t.Errorf("%d left, want none", n)
+	}
+}
+
 // What the switch refuses is named, and tried again when it changes or all is passed again.
 func TestUnroutable(t *testing.T) {
 	m, to := mapper(t, fmt.Sprintf(vxlanNetwork, ""), nil), model()

@@ -57,10 +57,11 @@ func (m *Mapper) Forget(before time.Time) int {
 }
 
 func (m *Mapper) forgetFirst() {
-	if a := m.queue[0]; !a.gone {
+	a := m.queue[0]
+	m.queue = m.queue[1:] // before forget, which may take others out
+	if !a.gone {
 		m.forget(a)
 	}
-	m.queue = m.queue[1:]
 }
 
 // forget removes the row of an address, which stays in the queue until it is first there, or too many are gone.
