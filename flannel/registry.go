@@ -40,7 +40,8 @@ func (s *Registry) Network(ctx context.Context) (*Network, error) {
 //	of each family, its part of Previous, or of a lease that does not suit the network, if no lease overlaps it
 //	or else one of the first hundred free subnets, by chance
 //
-// Leases with its PublicIP that do not suit the network are removed, but reservations. The PublicIP is the IPv6 one only
+// Leases with its PublicIP that do not suit the network are removed, but reservations; so is one of two families if an older one
+// overlaps it. The PublicIP is the IPv6 one only
 // for a network without IPv4.
 func (s *Registry) Acquire(ctx context.Context, n *Network, r Request) (own *Own, err error) {
 	for range tries {
@@ -65,7 +66,8 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 		return nil, err
 	}
 	for _, m := range mine {
-		if n.Suits(m.Subnet) {
+		// One that Create made, and whose answer was lost, was not looked at by alone.
+		if n.Suits(m.Subnet) && (!m.Record.Expires || older(records, m.Record, m.Subnet) == "") {
 			begun := time.Now()
 			m.Record, err = s.KV.Update(ctx, m.Record, r.Attrs.Value())
 			return s.own(m.Subnet, r.Attrs, m.Record, begun, err)
@@ -105,22 +107,33 @@ func (s *Registry) own(subnet Subnet, a Attrs, r Record, begun time.Time, err er
 	return o, nil
 }
 
-// alone returns ErrTaken, after it has removed the lease, if an older one overlaps it: two nodes may have chosen the same
-// IPv6 subnet with different IPv4 subnets, which are different keys.
+// alone returns ErrTaken, after it has removed the lease, if an older one overlaps it.
 func (s *Registry) alone(ctx context.Context, subnet Subnet, r Record) error {
 	records, err := s.KV.List(ctx)
 	if err != nil {
 		return err
 	}
-	for _, x := range records {
-		if x.Key != r.Key && x.Created < r.Created && overlaps(prefixesOf(x.Key), subnet) {
-			if err := s.KV.Delete(ctx, r); err != nil {
-				return err
-			}
-			return fmt.Errorf("flannel: %v: part of it is that of %s: %w", subnet, x.Key, ErrTaken)
+	if key := older(records, r, subnet); key != "" {
+		if err := s.KV.Delete(ctx, r); err != nil {
+			return err
 		}
+		return fmt.Errorf("flannel: %v: part of it is that of %s: %w", subnet, key, ErrTaken)
 	}
 	return nil
+}
+
+// older returns the key of a lease that overlaps a subnet of two families and was there before, "" if there is none: two nodes may
+// have chosen the same IPv6 subnet with different IPv4 subnets, which are different keys.
+func older(records []Record, r Record, subnet Subnet) string {
+	if !subnet.IPv4.IsValid() || !subnet.IPv6.IsValid() {
+		return ""
+	}
+	for _, x := range records {
+		if x.Key != r.Key && x.Created < r.Created && overlaps(prefixesOf(x.Key), subnet) {
+			return x.Key
+		}
+	}
+	return ""
 }
 
 // split returns the leases with the PublicIP of a request, the previous one first, and the prefixes of all others.
