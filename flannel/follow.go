@@ -25,6 +25,7 @@ type follower struct {
 	renewed chan renewal
 	relist  chan struct{} // ends the watch, so that another one begins with a snapshot
 	retry   retry
+	told    bool // ready is closed
 	tasks   sync.WaitGroup
 }
 
@@ -94,7 +95,7 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 
 var errWatchEnded = errors.New("the watch has ended")
 
-// watch follows the store. Whenever a watch ends, it begins anew, with a snapshot.
+// watch follows the store. Whenever a watch ends, it begins anew, with a snapshot. The pauses grow while watches give no more than that.
 func (f *follower) watch(ctx context.Context) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		again, cancel := context.WithCancel(ctx)
@@ -105,13 +106,17 @@ func (f *follower) watch(ctx context.Context) {
 			case <-again.Done():
 			}
 		})
+		begun, followed := time.Now(), false
 		err := f.p.cfg.Store.Watch(again, func(c Change) {
-			wait = firstRetry
+			followed = followed || !c.Snapshot
 			select {
 			case f.changes <- c:
 			case <-again.Done():
 			}
 		})
+		if followed || time.Since(begun) > lastRetry {
+			wait = firstRetry
+		}
 		if err == nil {
 			err = errWatchEnded
 		}
@@ -186,8 +191,17 @@ func (f *follower) change(own *Own, c Change) error {
 	}
 	if snapshot {
 		f.p.fresh()
+		f.tellReady()
 	}
 	return nil
+}
+
+// tellReady closes ready once all leases have been passed to the switch. p.mu is held.
+func (f *follower) tellReady() {
+	if !f.told && f.p.state.Snapshots > 0 && f.retry.pause == 0 {
+		f.told = true
+		close(f.p.ready)
+	}
 }
 
 // lost returns an error that wraps ErrLost if a change takes the lease from the node.
@@ -215,6 +229,7 @@ func (f *follower) update(change func(m *Mapper)) {
 	err := p.flush()
 	if err == nil {
 		r.pause, r.said = 0, ""
+		f.tellReady()
 		return
 	}
 	if text := err.Error(); text != r.said {

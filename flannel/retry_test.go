@@ -36,13 +36,23 @@ func (s *slowShape) Routes(u RouteUpdate) error {
 	return s.fakeShape.Routes(u)
 }
 
-// What the shape has not taken is passed on again, without another change of leases, and said once.
+// What the shape has not taken is passed on again, without another change of leases, and said once. Until then the plane is not ready.
 func TestPassedAgain(t *testing.T) {
 	bubble(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`, func(t *testing.T, m *Memory) {
 		a := vxlan("192.0.2.9", 9)
 		m.Put("10.3.9.0-24", a.Value(), 0)
 		shape := &slowShape{rows: 3, routes: 8}
 		s := run(t, m, "192.0.2.1", func(c *PlaneConfig) { shape.fakeShape = newFakeShape(); c.Shape = shape })
+		synctest.Wait()
+		select {
+		case <-s.Ready():
+			t.Errorf("ready with the rows %v", shape.Rows("flannel"))
+		default:
+		}
+		<-s.Ready()
+		if rows := shape.Rows("flannel"); len(rows) != 1 || len(shape.fakeShape.routes) != 1 {
+			t.Errorf("ready with rows %v, routes %v", rows, shape.fakeShape.routes)
+		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if rows := shape.Rows("flannel"); len(rows) != 1 || len(shape.fakeShape.routes) != 1 {
@@ -64,13 +74,13 @@ func (q quitter) Watch(ctx context.Context, f func(Change)) error {
 	return err
 }
 
-// A watch that ends without an error is begun again, as others are.
+// A watch that ends without an error is begun again, as others are, and one that always does after longer and longer pauses.
 func TestWatchWithoutError(t *testing.T) {
 	bubble(t, oneNetwork, func(t *testing.T, m *Memory) {
 		s := run(t, m, "192.0.2.1", func(c *PlaneConfig) { c.Store = quitter{c.Store.(*Registry)} })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if st := s.Status(); st.Snapshots < 3 || st.Phase != Following {
+		if st := s.Status(); st.Snapshots < 3 || st.Snapshots > 20 || st.Phase != Following {
 			t.Errorf("%+v", st)
 		}
 		s.stop()

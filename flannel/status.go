@@ -92,7 +92,5 @@ func (p *Plane) fresh() {
 		p.log.Warn("flannel: the store is back", "after", time.Since(p.state.Stale).Round(time.Millisecond), "leases", p.mapper.Len())
 	}
 	p.state.Stale, p.state.LastError = time.Time{}, ""
-	if p.state.Snapshots++; p.state.Snapshots == 1 {
-		close(p.ready)
-	}
+	p.state.Snapshots++
 }
