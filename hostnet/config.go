@@ -34,6 +34,8 @@ type Config struct {
 	Sole      bool           // other addresses and next hops, which a former process left, are removed, but link-local addresses
 	MTU       int            // MTU of the device, 68 to 65535; 0 = as it is
 
+	Uplink bool // the device is one of the host's own, not a switch's: it may be down, and routes wait until it is up
+
 	Table    int // table of routes that have none, 1 to 2147483647 but not 255 (local); 0 = 254 (main)
 	Metric   int // metric of routes that have none; 0 = the kernel's default: 0, for IPv6 1024
 	Protocol int // marks our routes ("ip route show proto 118"), 5 to 255; 0 = 118. Nobody else may use it on this device

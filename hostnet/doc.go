@@ -30,7 +30,8 @@
 //
 // A goroutine listens to changes. It puts back what others delete or change: routes, addresses, MTU, link up, and
 // everything when the device was deleted and made again; neighbours along with these. It looks at most once in
-// Config.Interval, and reports to Config.Repaired. To stop it from working against you, Close the Host.
+// Config.Interval, and reports to Config.Repaired. A device that is down stays so with Config.Uplink. To stop it from working
+// against you, Close the Host.
 //
 // # Settings of the kernel
 //

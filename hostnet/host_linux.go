@@ -37,8 +37,8 @@ type Host struct {
 	ended chan struct{}
 }
 
-// Open sets the device up, with its MTU and the addresses, and keeps it so until Close. Routes that a former
-// process left on the device stay until the first SetRoutes, which keeps those that are still right.
+// Open sets the device up, unless it is an Uplink, with its MTU and the addresses, and keeps it so until Close. Routes
+// that a former process left on the device stay until the first SetRoutes, which keeps those that are still right.
 func Open(cfg *Config) (*Host, error) {
 	if cfg == nil {
 		cfg = &Config{}

@@ -44,7 +44,7 @@ func (h *Host) pass() (rep Repair) {
 			rep.MTU = a.MTU
 		}
 	}
-	if a.Flags&net.FlagUp == 0 {
+	if a.Flags&net.FlagUp == 0 && !h.cfg.Uplink {
 		err := h.nl.LinkSetUp(link)
 		if fail("state up", h.allowed(err)); err == nil {
 			rep.Up = true

@@ -175,3 +175,21 @@ func TestOtherDevice(t *testing.T) {
 		t.Error("a route that is not of a node's subnet is gone")
 	}
 }
+
+// The link is the host's own: it stays down if somebody takes it down, and the routes are back when it is up.
+func TestLinkDown(t *testing.T) {
+	_, h, m := hostAndStore(t, strings.Replace(fmt.Sprintf(vxlanJSON, ""), "vxlan", "host-gw", 1))
+	other(m, "host-gw", 9)
+	a := inHost(t, h, m, func(_ *hosted.Config, p *flannel.PlaneConfig) {
+		p.Links = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	}).ready(t)
+	route := func() bool { return strings.Contains(h.IP("route", "show", "10.3.9.0/24"), "via 192.0.2.9") }
+	h.Until("the route is there", route)
+	h.IP("link", "set", "eth0", "down")
+	h.Until("the route waits", func() bool { return strings.Contains(a.log.String(), "failed: hostnet: route 10.3.9.0/24") })
+	if got := h.IP("link", "show", "eth0"); !strings.Contains(got, "state DOWN") {
+		t.Errorf("it is up again: %s", got)
+	}
+	h.IP("link", "set", "eth0", "up")
+	h.Until("the route is back", route)
+}

@@ -117,11 +117,11 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		if c.Link == "" {
 			return m, errors.New("hosted: Config.Link: it is needed for routes without a tunnel")
 		}
-		if s.link, err = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace, Repaired: s.repaired}); err != nil {
+		if s.link, err = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace, Uplink: true, Repaired: s.repaired}); err != nil {
 			return m, err
 		}
 	} else if c.Link != "" {
-		s.former, _ = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace})
+		s.former, _ = hostnet.Open(&hostnet.Config{Device: c.Link, Namespace: c.Namespace, Uplink: true})
 	}
 	if b.Type == "host-gw" {
 		return m, nil
