@@ -64,7 +64,7 @@ func (d *Daemon) Ready() bool { return d.ready.Load() }
 func (d *Daemon) Plane() *flannel.Plane { return d.plane.Load() }
 
 // Leave makes the end of Run one for good: it removes device, routes, rules and subnet file, which otherwise stay for the next
-// process. The lease stays in the store.
+// process, unless there is one that keeps the subnet file. The lease stays in the store.
 func (d *Daemon) Leave() {
 	if d.leave.Store(true); d.ended.Load() {
 		d.tidy()
@@ -247,11 +247,16 @@ func (d *Daemon) announce(ctx context.Context, plane *flannel.Plane, up *uplink)
 	return nil
 }
 
-// tidy removes what the next process would need.
+// tidy removes what the next process would need, unless another one has it now.
 func (d *Daemon) tidy() {
-	err := os.Remove(d.cfg.SubnetFile)
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
+	release, ok := keep(d.cfg.SubnetFile)
+	if !ok {
+		return
+	}
+	defer release()
+	err := d.forget()
+	if e := os.Remove(d.cfg.SubnetFile); !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e)
 	}
 	if d.cfg.IPMasq {
 		err = errors.Join(err, nft(context.Background(), noMasquerade))

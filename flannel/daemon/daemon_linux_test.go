@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -153,5 +155,92 @@ func TestDaemonL3(t *testing.T) {
 	r.Leave()
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it has left, and the file: %v", err)
+	}
+}
+
+// A daemon that has ended because another process keeps the subnet file leaves that and all else of the other one alone.
+func TestLeaveWhatIsAnothers(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("h")
+	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
+	x, err := node.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	file := filepath.Join(t.TempDir(), "subnet.env")
+	if err := os.WriteFile(file, []byte("FLANNEL_MTU=1450\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(&Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: file}, &Options{Node: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Do(func() {
+		release, err := alone(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another process on this host keeps it") {
+			t.Error(err)
+		}
+		d.Leave()
+	})
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the file of the other process: %v", err)
+	}
+	h.Do(d.Leave) // the other one has ended
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file that nobody keeps: %v", err)
+	}
+}
+
+// failAndLeave runs a daemon in mode tap whose subnet file cannot be written, and has it leave after that. It returns an exit status.
+func failAndLeave() int {
+	m := flannel.NewMemory(`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "DirectRouting": true}}`)
+	defer m.Close()
+	for key, ip := range map[string]string{"10.3.8.0-24": "192.0.2.8", "10.3.9.0-24": "198.51.100.9"} {
+		m.Put(key, (&flannel.Attrs{Type: "vxlan", IPv4: flannel.End{PublicIP: netip.MustParseAddr(ip), VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, key[5]}}}).Value(), 0)
+	}
+	n, err := node.New(&node.Options{Owners: []string{flannel.DefaultOwner}})
+	if err != nil {
+		return fail(err)
+	}
+	defer n.Close()
+	d, err := New(&Config{Mode: TAP, Iface: []string{"eth0"}, SubnetFile: "/proc/self/subnet.env"}, &Options{Node: n, Store: &flannel.Registry{KV: m.KV()}})
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Println("it ends:", d.Run(context.Background()))
+	_, err = net.InterfaceByName("flannel.1")
+	fmt.Println("its device:", err)
+	d.Leave()
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Println(err)
+	return 1
+}
+
+// A daemon that has ended with an error, and kept its device and routes for the next one, may still leave.
+func TestLeaveAfterAnError(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("h")
+	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
+	h.IP("route", "add", "default", "via", "192.0.2.254")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := h.Start("env", "VXFLANNELD_TEST=leave", exe)
+	p.Want("it ends: subnet file: open /proc/self/subnet.env")
+	p.Want("its device: <nil>")
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := h.Run("ip", "-o", "link", "show", "type", "tun") + h.Run("ip", "route", "show", "proto", "118"); got != "" {
+		t.Errorf("left: %s", got)
 	}
 }

@@ -13,3 +13,5 @@ import (
 func (d *Daemon) hosted(node.Tunnel, *uplink) (flannel.Shape, error) {
 	return nil, fmt.Errorf("mode tap: it needs Linux: %w", errors.ErrUnsupported)
 }
+
+func (d *Daemon) forget() error { return nil }

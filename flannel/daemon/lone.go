@@ -14,17 +14,11 @@ import (
 // alone returns an error if another process of this host writes the same subnet file: it would get the same lease, by the same
 // address, and both would lose it. The sign is an abstract Unix socket, which is of a network namespace and ends with its process.
 func alone(ctx context.Context, file string) (release func(), err error) {
-	if runtime.GOOS != "linux" {
-		return func() {}, nil
-	}
-	name := fmt.Sprintf("@vxswitch-flannel-%x", sha256.Sum256([]byte(file)))
 	for end := time.Now().Add(time.Second); ; { // a process that was killed may still be ending
-		l, err := net.Listen("unix", name)
+		release, ok := keep(file)
 		switch {
-		case err == nil:
-			return func() { l.Close() }, nil
-		case !errors.Is(err, syscall.EADDRINUSE):
-			return func() {}, nil
+		case ok:
+			return release, nil
 		case time.Now().After(end):
 			return nil, fmt.Errorf("subnetFile: %q: another process on this host keeps it: stop that one", file)
 		}
@@ -34,4 +28,16 @@ func alone(ctx context.Context, file string) (release func(), err error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// keep makes this process the one that writes a subnet file, and reports false if another one is.
+func keep(file string) (release func(), ok bool) {
+	if runtime.GOOS != "linux" {
+		return func() {}, true
+	}
+	l, err := net.Listen("unix", fmt.Sprintf("@vxswitch-flannel-%x", sha256.Sum256([]byte(file))))
+	if err != nil {
+		return func() {}, !errors.Is(err, syscall.EADDRINUSE)
+	}
+	return func() { l.Close() }, true
 }

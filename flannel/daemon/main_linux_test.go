@@ -20,7 +20,11 @@ import (
 
 // TestMain is the program if the environment says so: tests start it in namespaces.
 func TestMain(m *testing.M) {
-	if os.Getenv("VXFLANNELD_TEST") != "" {
+	switch os.Getenv("VXFLANNELD_TEST") {
+	case "":
+	case "leave":
+		os.Exit(failAndLeave())
+	default:
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		status := Main(ctx, os.Args[1:], os.Environ(), &Program{Stdout: os.Stdout, Stderr: os.Stderr, Cluster: memoryCluster})
 		stop()
