@@ -56,7 +56,10 @@ func (h *Host) Here(now time.Duration, theirs *Claim, c Config) (sequence uint32
 	if h.duplicate {
 		return 0, false
 	}
-	h.sequence, h.claimed = max(h.sequence, theirs.Sequence)+1, true
+	h.sequence, h.claimed = max(h.sequence, theirs.Sequence), true
+	if h.sequence < MaxSequence { // one that is gone may have had the last
+		h.sequence++
+	}
 	return h.sequence, true
 }
 

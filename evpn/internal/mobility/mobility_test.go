@@ -160,4 +160,9 @@ func TestFixed(t *testing.T) {
 	if seq, ok := h.Here(0, &last, Config{}); !ok || seq != MaxSequence {
 		t.Errorf("after the last but one: %d, %v", seq, ok)
 	}
+	h = Host{} // the claim with the last has gone, and an older one counts
+	h.There(0, &Claim{Sequence: MaxSequence}, Config{})
+	if seq, ok := h.Here(time.Second, &Claim{Sequence: 3}, Config{}); !ok || seq != MaxSequence {
+		t.Errorf("after the last: %d, %v", seq, ok)
+	}
 }
