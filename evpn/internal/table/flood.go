@@ -35,7 +35,7 @@ type flood struct {
 func (t *Table) useFlood(s *segment, p *path) (left string) {
 	to := p.Tunnel.Netip()
 	switch {
-	case p.TunnelType != ingressReplication || !to.IsValid() || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() || to.IsLinkLocalUnicast() || to == broadcast:
+	case p.TunnelType != ingressReplication || !to.IsValid() || to.IsUnspecified() || to.IsMulticast() || to.IsLoopback() || to.IsLinkLocalUnicast() || to == broadcast || odd(to):
 		return leftTunnel
 	case t.own[p.Tunnel]:
 		return leftOwn

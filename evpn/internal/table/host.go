@@ -75,7 +75,7 @@ func (s *segment) unfitHost(p *path) string {
 		return leftNextHop
 	}
 	ip := p.IP.Netip()
-	if p.IP.Bits() != 0 && (ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast() || ip == broadcast) {
+	if p.IP.Bits() != 0 && (ip.IsUnspecified() || ip.IsLoopback() || ip.IsMulticast() || ip == broadcast || odd(ip)) {
 		return leftAddress
 	}
 	for i := range s.Gateways {
@@ -109,8 +109,8 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 	if len(h.claims) == 0 {
 		h.claims = nil
 		t.anew = h.s.remote.relieve(t.cfg.MaxHosts) || t.anew
-		h.unclaimed(t, now)
 	}
+	h.fewer(t, now)
 	h.contest(t, now)
 	t.touch(h)
 }
@@ -123,16 +123,16 @@ func (h *host) evict(t *Table, now time.Duration) {
 	for _, p := range was {
 		t.leaveOut(p, leftSegmentLimit)
 	}
-	h.unclaimed(t, now)
+	h.fewer(t, now)
 	t.touch(h)
 }
 
-// unclaimed is what follows when no peer claims the host any more.
-func (h *host) unclaimed(t *Table, now time.Duration) {
+// fewer is what follows when a claim of a peer is gone: one that is configured may be ours again.
+func (h *host) fewer(t *Table, now time.Duration) {
 	switch {
 	case h.static && !h.claimed:
 		t.Here(now, h.s.VNI, h.mac, h.dest, true)
-	case h.moves != nil && !h.here:
+	case len(h.claims) == 0 && h.moves != nil && !h.here:
 		h.moves.Gone(now)
 	}
 }
@@ -246,9 +246,10 @@ func (h *host) replug(t *Table, now time.Duration, was *homed) {
 	t.duplicated(now, h, duplicate)
 }
 
-// Gone says that the switch has the MAC on no local port any more.
+// Gone says that the switch has learned the MAC on no local port any more. One that is configured stays: it may have taken the place of what
+// was learned.
 func (t *Table) Gone(now time.Duration, vni frame.VNI, mac frame.MAC) {
-	if s := t.segments[vni]; s != nil && s.hosts[mac] != nil {
+	if s := t.segments[vni]; s != nil && s.hosts[mac] != nil && !s.hosts[mac].static {
 		t.gone(now, s.hosts[mac])
 	}
 }
@@ -259,7 +260,9 @@ func (t *Table) gone(now time.Duration, h *host) {
 	}
 	h.here, h.claimed, h.static, h.dest = false, false, false, 0
 	if best := h.best(); best != nil {
+		was := h.moves.Duplicate()
 		h.moves.There(now, &best.Claim, t.cfg.Mobility)
+		t.duplicated(now, h, was)
 	} else {
 		h.moves.Gone(now)
 	}

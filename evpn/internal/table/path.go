@@ -149,9 +149,7 @@ func (t *Table) again(now time.Duration) {
 		t.use(now, p)
 	}
 	for h := range claimed {
-		if len(h.claims) == 0 {
-			h.unclaimed(t, now)
-		}
+		h.fewer(t, now)
 	}
 	t.anew = false
 }
@@ -273,11 +271,14 @@ func (t *Table) unfit(p *path) string {
 		return leftEncapsulation
 	case t.own[p.NextHop]:
 		return leftOwn
-	case !hop.IsValid() || hop.IsUnspecified() || hop.IsMulticast() || hop.IsLoopback() || hop.IsLinkLocalUnicast() || hop == broadcast:
+	case !hop.IsValid() || hop.IsUnspecified() || hop.IsMulticast() || hop.IsLoopback() || hop.IsLinkLocalUnicast() || hop == broadcast || odd(hop):
 		return leftNextHop
 	}
 	return ""
 }
+
+// odd reports whether an address is no host's: one of 0.0.0.0/8, or IPv4-mapped, which would be the IPv4 address itself in a row.
+func odd(a netip.Addr) bool { return a.Is4In6() || a.Is4() && a.As4()[0] == 0 }
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 

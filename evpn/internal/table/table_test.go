@@ -155,6 +155,7 @@ func TestLeftOut(t *testing.T) {
 		{leftNextHop, macIP(mac(1), ""), func(r *route.Route) { r.NextHop = at("255.255.255.255") }},
 		{leftNextHop, macIP(mac(1), ""), func(r *route.Route) { r.NextHop = at("2001:db8::2") }},
 		{leftNextHop, macIP(mac(1), ""), func(r *route.Route) { r.NextHop = at("fe80::2") }},
+		{leftNextHop, macIP(mac(1), ""), func(r *route.Route) { r.NextHop = at("0.0.0.2") }},
 		{leftNextHop, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.NextHop = at("2001:db8::2") }},
 		{leftMAC, macIP(mac(1), ""), func(r *route.Route) { r.MAC = frame.MAC{} }},
 		{leftMAC, macIP(mac(1), ""), func(r *route.Route) { r.MAC = frame.Broadcast }},
@@ -167,11 +168,14 @@ func TestLeftOut(t *testing.T) {
 		{leftAddress, macIP(mac(1), "10.0.0.1"), func(r *route.Route) { r.IP = at("224.0.0.1") }},
 		{leftAddress, macIP(mac(1), "10.0.0.1"), func(r *route.Route) { r.IP = at("0.0.0.0") }},
 		{leftAddress, macIP(mac(1), "10.0.0.1"), func(r *route.Route) { r.IP = at("ff02::1") }},
+		{leftAddress, macIP(mac(1), "10.0.0.1"), func(r *route.Route) { r.IP = at("0.0.0.1") }},
+		{leftAddress, macIP(mac(1), "10.0.0.1"), func(r *route.Route) { r.IP = mapped("10.0.0.1") }},
 		{leftTunnel, multicast(), func(r *route.Route) { r.TunnelType = 3 }},
 		{leftTunnel, multicast(), func(r *route.Route) { r.TunnelType = 0 }},
 		{leftTunnel, multicast(), func(r *route.Route) { r.Tunnel = route.Addr{} }},
 		{leftTunnel, multicast(), func(r *route.Route) { r.Tunnel = at("224.0.0.5") }},
 		{leftTunnel, multicast(), func(r *route.Route) { r.Tunnel = at("127.0.0.1") }},
+		{leftTunnel, multicast(), func(r *route.Route) { r.Tunnel = at("0.0.0.2") }},
 		{leftRouterMAC, prefixRoute("10.9.0.0/16"), func(r *route.Route) { communities2(r, target(65000, 500)) }},
 		{leftRouterMAC, prefixRoute("10.9.0.0/16"), func(r *route.Route) { communities2(r, target(65000, 500), route.RouterMAC(frame.Broadcast)) }},
 		{leftRouterMAC, prefixRoute("10.9.0.0/16"), func(r *route.Route) { communities2(r, target(65000, 500), route.RouterMAC(frame.MAC{})) }},
@@ -181,6 +185,7 @@ func TestLeftOut(t *testing.T) {
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("127.1.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("169.254.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.Bits = 33 }},
+		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP, r.Bits = mapped("10.9.0.0"), 112 }},
 		{leftUnderlay, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at("192.0.2.2") }},
 		{leftUnderlay, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at(ours) }},
 		{leftOwnAddress, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at("10.2.0.1") }},
@@ -229,6 +234,7 @@ func TestOwn(t *testing.T) {
 	for want, r := range map[string]*route.Route{
 		leftOwnMAC:     with(macVRF(mac(0xfe), ""), func(r *route.Route) { r.NumLabels = 1 }),
 		leftOwnAddress: macVRF(mac(1), "10.2.0.1"),
+		leftAddress:    with(macVRF(mac(1), ""), func(r *route.Route) { r.IP, r.NumLabels = mapped("10.2.0.1"), 1 }),
 	} {
 		l.Learned(0, peer, r)
 		l.flush()
