@@ -124,6 +124,10 @@ func (a *attributes) attribute(flags, typ uint8, v []byte, s *speaker) {
 		}
 	case attrASPath:
 		a.path(v, s)
+	case attrMED:
+		if len(v) != 4 {
+			a.bad("med")
+		}
 	case attrLocalPref:
 		if !s.external() && len(v) != 4 {
 			a.bad("local-pref")
@@ -190,6 +194,10 @@ func (a *attributes) path(v []byte, s *speaker) {
 			as := uint32(binary.BigEndian.Uint16(v))
 			if s.as4 {
 				as = binary.BigEndian.Uint32(v)
+			}
+			if as == 0 { // RFC 7607
+				a.bad("as-path")
+				return
 			}
 			if as == s.as {
 				if own++; own > s.ownAS {

@@ -127,6 +127,8 @@ var malformed = []struct {
 	{"own CLUSTER_LIST", also(attr(flagOptional, attrClusters, 1, 1, 1, 1, 192, 0, 2, 1)), "cluster-loop", false},
 	{"CLUSTER_LIST of five bytes", also(attr(flagOptional, attrClusters, z(5)...)), "cluster-list", false},
 	{"LOCAL_PREF of three bytes", body(reachOf(good), aOrigin, aPath, attr(flagTransitive, attrLocalPref, z(3)...)), "local-pref", false},
+	{"MED of three bytes", also(attr(flagOptional, attrMED, z(3)...)), "med", false},
+	{"AS_PATH with AS 0", body(reachOf(good), aOrigin, attr(flagTransitive, attrASPath, 2, 1, 0, 0, 0, 0)), "as-path", false},
 	{"communities of length 7", community(z(7)...), "communities-length", false},
 	{"communities of length 0", community(), "communities-length", false},
 	{"129 communities", community(z(129 * 8)...), "communities-many", false},
