@@ -80,7 +80,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if n == nil {
 		return nil, errors.New("evpn: New: the Node is nil")
 	}
-	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, kick: make(chan struct{}, 1), left: map[string]uint64{}}
+	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), left: map[string]uint64{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -155,7 +155,6 @@ func (c *Config) fixed(next *Config) string {
 
 // Run advertises and imports until ctx is done. Then peers are told that the session ends, and the rows go. It is called once.
 func (s *Speaker) Run(ctx context.Context) error {
-	s.begun = time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {

@@ -162,13 +162,18 @@ func (s *Speaker) settle(now time.Duration, vni frame.VNI) {
 	} else {
 		s.table.SetSegment(now, s.segment(vni, vrf, of))
 	}
-	for _, name := range slices.Compact(slices.Sorted(func(yield func(string) bool) {
-		for _, i := range interfaces {
-			if !yield(i.VRFName()) {
-				return
-			}
+	var names []string
+	for _, i := range interfaces {
+		names = append(names, i.VRFName())
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, name := range s.table.VRFs() {
+		if !slices.Contains(names, name) {
+			s.table.DeleteVRF(name)
 		}
-	})) {
+	}
+	for _, name := range names {
 		s.table.SetVRF(s.vrf(name, interfaces))
 	}
 	s.connect(vni, vrf, of)

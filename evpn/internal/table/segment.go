@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -177,6 +178,9 @@ func (t *Table) touchVRF(v *vrf) {
 		}
 	}
 }
+
+// VRFs returns the names there are.
+func (t *Table) VRFs() []string { return slices.Sorted(maps.Keys(t.vrfs)) }
 
 // DeleteVRF forgets a VRF.
 func (t *Table) DeleteVRF(name string) {

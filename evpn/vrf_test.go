@@ -1,0 +1,69 @@
+package evpn
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A VRF that goes with its last gateway imports nothing any more, and another may have its L3VNI.
+func TestVRFGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		prefix := netip.MustParsePrefix("10.9.0.0/16")
+		for i, l := range f.leaves {
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				v := node.VRF{Name: "red"}
+				if i == 1 {
+					v.Routes = []node.Route{{Prefix: prefix}}
+				}
+				c.VRFs = append(c.VRFs, v)
+				c.Segments = append(c.Segments, node.Segment{VNI: 500, Tunnels: []node.SegmentTunnel{{Tunnel: "vx"}},
+					Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 5, byte(i)}}}})
+				return nil
+			}))
+		}
+		left := func() (why []string) {
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			for r := range f.leaves[0].speaker.Routes() {
+				if r.Prefix == prefix {
+					why = append(why, r.LeftOut)
+				}
+			}
+			return why
+		}
+		check.Equal(t, "route in the VRF", fmt.Sprintf("%q", left()), `[""]`)
+		check.OK(t, f.leaves[0].node.Update(func(c *node.Config) error {
+			c.VRFs = nil
+			c.Segments = slices.DeleteFunc(c.Segments, func(s node.Segment) bool { return s.VNI == 500 })
+			return nil
+		}))
+		check.Equal(t, "route without it", fmt.Sprintf("%q", left()), `["target"]`)
+	})
+}
+
+// Settings may change while Run begins: nothing but the race detector tells.
+func TestConfigureAtOnce(t *testing.T) {
+	f := newFabric(t, 1, Config{})
+	defer f.close()
+	l := f.leaves[0]
+	c := Config{AS: 65000, RouterID: l.addr, Owner: "other"}
+	s := check.Must(newSpeaker(l.node, &c, f.sessions.Engine(l.addr.Next())))(t)
+	done := make(chan error)
+	go func() { done <- s.Configure(&c) }()
+	time.Sleep(20 * time.Millisecond) // tells the detector nothing of an order
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	check.OK(t, s.Run(ctx))
+	check.OK(t, <-done)
+}
