@@ -146,7 +146,7 @@ func (s *Speaker) unplug(now time.Duration, name string, vni frame.VNI) {
 
 // ethernet has the table know where a port is, if that is on an Ethernet segment.
 func (s *Speaker) ethernet(now time.Duration, port string) {
-	if slices.ContainsFunc(s.cfg.EthernetSegments, func(x EthernetSegment) bool { return x.Port == port }) {
+	if !s.seen.listing && slices.ContainsFunc(s.cfg.EthernetSegments, func(x EthernetSegment) bool { return x.Port == port }) {
 		s.ethernets(now)
 	}
 }

@@ -266,3 +266,25 @@ func TestHomedRandom(t *testing.T) {
 		}
 	}
 }
+
+// When events were lost, all that there is is listed. Ports that are still there forward as before.
+func TestHomedListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 0, Config{})
+		defer f.close()
+		l := f.add(Config{EthernetSegments: []EthernetSegment{{ESI: bondESI, Port: "p1"}, {ESI: "03:02:00:00:00:00:05:00:00:02", Port: "p2"}}})
+		l.plug()
+		l.plug()
+		states := func() (list []string) {
+			for _, e := range l.speaker.Status().Ethernets {
+				list = append(list, e.State)
+			}
+			return list
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		check.Slice(t, "states", states(), []string{"up", "up"})
+		l.speaker.do(func(time.Duration) { l.speaker.list() })
+		check.Slice(t, "states after a list", states(), []string{"up", "up"})
+	})
+}

@@ -28,6 +28,7 @@ type seen struct {
 	members   map[frame.VNI][]string // names of ports, in the order in which they came
 	connected map[frame.VNI][]ours   // networks of gateways
 	ports     map[string]*place      // by name
+	listing   bool                   // ports are not complete
 }
 
 // ours is a prefix that a VRF has here.
@@ -57,6 +58,7 @@ func (s *Speaker) list() {
 	was := s.table.Segments()
 	clear(s.seen.members)
 	clear(s.seen.ports)
+	s.seen.listing = true
 	for _, vni := range was {
 		s.table.Mark(vni)
 	}
@@ -69,6 +71,7 @@ func (s *Speaker) list() {
 		}
 		s.table.Sweep(now, vni)
 	}
+	s.seen.listing = false
 	s.ethernets(now)
 }
 
