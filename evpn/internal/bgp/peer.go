@@ -189,7 +189,7 @@ func (p *peer) failed(err error) {
 // refused reports whether a session ended since one side does not take what the other says, so that the next is likely to end the same way.
 func refused(err error) bool {
 	n, ok := errors.AsType[*Notification](err)
-	return ok && n.Code <= errUpdate
+	return ok && (n.Code <= errUpdate || n.Code == errCease && n.Subcode == ceaseRoutes)
 }
 
 // collided reports whether a connection ended since another was kept, as we or the peer saw it.
@@ -235,13 +235,17 @@ func (p *peer) up(addr netip.Addr, o *open) {
 func (p *peer) down(o *open, err error) {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
-	if p.stale != nil {
+	twice := p.stale != nil
+	if twice {
 		p.stale.Stop()
 		p.stale = nil
 	}
 	if n := (*Notification)(nil); errors.As(err, &n) || errors.Is(err, context.Canceled) || o.restart == 0 || p.MaxStale < 0 {
 		p.gone(err)
 		return
+	}
+	if twice {
+		p.over() // what was not said again is not kept a second time
 	}
 	p.keep(min(o.restart, p.MaxStale), func() { p.gone(err) })
 	p.b.h.Stale(p.id, err)

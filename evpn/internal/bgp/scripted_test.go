@@ -202,6 +202,24 @@ func TestGracefulRestart(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
+	t.Run("lost again before all is said", func(t *testing.T) {
+		t.Parallel()
+		c, b, h, s := begin(t, 60)
+		s.Close()
+		until(t, "stale", func() bool { return b.Status()[0].Stale && state(b) != "established" })
+		s = connect(t, c)
+		s.open(helloAs(id, 60, kept))
+		say(s, 4)
+		until(t, "4 routes again", func() (ok bool) {
+			h.do(func() { ok = len(h.old) == 6 })
+			return ok
+		})
+		s.Close()
+		until(t, "those 4 only", func() bool { return h.count() == 4 && b.Status()[0].Routes == 4 && b.Status()[0].Stale })
+		if c, _ := h.counts(); c.downs != 0 || c.stale != 2 {
+			t.Errorf("%+v", c)
+		}
+	})
 	t.Run("nothing kept", func(t *testing.T) {
 		t.Parallel()
 		c, _, h, s := begin(t, 60)
@@ -301,6 +319,9 @@ func TestRefused(t *testing.T) {
 		s.Close()
 	}
 	c1, last := h.counts()
+	if !refused(notify(errCease, ceaseRoutes)) || refused(notify(errCease, ceaseShutdown)) {
+		t.Error("a limit is not as a refusal, or an end is")
+	}
 	if n > 10 || c1.ups < 3 || b.Status()[0].Last == nil { // 50 ms at first, doubled each time: 3 s are the first six or seven
 		t.Errorf("%d connections in 3 s, %+v, %v", n, c1, last)
 	}
