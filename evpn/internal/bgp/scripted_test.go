@@ -300,6 +300,66 @@ func TestCollision(t *testing.T) {
 	}
 }
 
+// A peer with graceful restart that opens a connection has lost the one that we opened, whoever has the higher identifier.
+func TestRestartOfDialed(t *testing.T) {
+	t.Parallel()
+	const kept = 0x80
+	c, other := pair(t, 65000, 65000, nil)
+	l := listening(t, &other)
+	b, h, _ := start(t, c)
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	id := [4]byte{1, 1, 1, 1}
+	(&script{t, conn, bufio.NewReader(conn)}).open(helloAs(id, 60, kept))
+	until(t, "session", func() bool { return state(b) == "established" })
+	connect(t, c).open(helloAs(id, 60, kept))
+	until(t, "another session", func() bool { c, _ := h.counts(); return c.ups == 2 })
+	if c, _ := h.counts(); c.downs != 0 || c.stale != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A connection that is to become Established when another is kept was never a session: nothing of it comes to an end.
+func TestLateCollision(t *testing.T) {
+	t.Parallel()
+	addr := netip.MustParseAddr("192.0.2.2")
+	b, h, _ := start(t, Config{AS: 65000, RouterID: netip.MustParseAddr("192.0.2.1"), Peers: []Peer{{Addr: addr, AS: 65000, Passive: true}}})
+	p := (*b.peers.Load())[addr]
+	until(t, "the peer", func() bool { return p.reach().ctx != nil })
+	begin := func(dialed bool) *script {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { theirs.Close() })
+		p.running.Go(func() { p.failed(second(p.session(p.reach(), ours, dialed))) })
+		s := &script{t, theirs, bufio.NewReader(theirs)}
+		s.want(typeOpen)
+		return s
+	}
+	current := func() *session {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.current
+	}
+	goes := begin(true)
+	goes.say(appendKeepalive(helloAs(addr.As4(), 0, 0))) // ours has still to be read
+	until(t, "the first", func() bool { return current() != nil })
+	was := current()
+	stays := begin(false)
+	stays.say(helloAs(addr.As4(), 0, 0))
+	until(t, "the second", func() bool { return current() != was })
+	for err := error(nil); err == nil; {
+		_, _, err = goes.next()
+	}
+	stays.want(typeKeepalive)
+	stays.say(appendKeepalive(nil))
+	until(t, "session", func() bool { return state(b) == "established" })
+	if c, err := h.counts(); c.ups != 1 || c.downs+c.stale != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // A peer that refuses what we say is tried less and less often.
 func TestRefused(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ type session struct {
 	addr   netip.Addr // of the peer
 	conn   net.Conn
 	dialed bool
+	anew   bool // when the peer opened it, there was a session
 	open   open // what the peer said
 	agreed speaker
 	hold   time.Duration
@@ -43,6 +44,9 @@ func (p *peer) session(at reach, c net.Conn, dialed bool) (established bool, err
 	ctx := at.ctx
 	s := &session{peer: p, addr: at.addr, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
 	defer close(s.done)
+	p.mu.Lock()
+	s.anew = !dialed && p.current != nil && p.current.live
+	p.mu.Unlock()
 	defer context.AfterFunc(ctx, func() {
 		switch cause := context.Cause(ctx); {
 		case errors.Is(cause, errRemoved):
@@ -55,10 +59,8 @@ func (p *peer) session(at reach, c net.Conn, dialed bool) (established bool, err
 	})()
 	buf := make([]byte, maxExtended)
 	r := bufio.NewReaderSize(c, 64<<10)
-	err = s.begin(r, buf)
-	if err == nil {
-		established = true
-		err = s.established(ctx, r, buf)
+	if err = s.begin(r, buf); err == nil {
+		established, err = s.established(r, buf)
 	}
 	n := (*Notification)(nil)
 	if errors.As(err, &n) && n.Received {
@@ -162,7 +164,7 @@ func (s *session) claim() error {
 			return errCollision
 		}
 	}
-	if !s.dialed && s.dialing && s.dominate() {
+	if !s.dialed && s.dialing && !s.anew && s.dominate() {
 		// The peer, which has not had our KEEPALIVE here, will agree: ours is going to be the session.
 		s.mu.Unlock()
 		s.end(notify(errCease, ceaseCollision))
@@ -203,11 +205,12 @@ func (s *session) release() {
 	}
 }
 
-func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) error {
+// established runs a connection from Established on, and reports whether it got there: meanwhile another may have been kept.
+func (s *session) established(r *bufio.Reader, buf []byte) (bool, error) {
 	s.mu.Lock()
 	if s.current != s {
 		s.mu.Unlock()
-		return errCollision
+		return false, errCollision
 	}
 	s.live = true
 	s.set("established")
@@ -233,7 +236,7 @@ func (s *session) established(ctx context.Context, r *bufio.Reader, buf []byte) 
 	if werr := <-failed; werr != nil && (errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)) {
 		err = werr
 	}
-	return err
+	return true, err
 }
 
 // listen reads until the session ends. Time in which the speaker does not take what was read is not the peer's.
@@ -309,6 +312,11 @@ func (s *session) push(b []byte, stop <-chan struct{}) error {
 		if s.ending.Load() { // and the deadline may have been that of the last message
 			s.conn.SetWriteDeadline(time.Now().Add(time.Second))
 			return net.ErrClosed
+		}
+		select {
+		case <-stop: // likewise
+			s.conn.SetWriteDeadline(time.Now().Add(time.Second))
+		default:
 		}
 		n, err := s.conn.Write(rest)
 		rest = rest[n:]

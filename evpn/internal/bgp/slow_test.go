@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -190,4 +191,28 @@ func TestSlowPeer(t *testing.T) {
 		}
 		fast.Close()
 	})
+}
+
+// A deadlines is a connection that nobody reads.
+type deadlines struct {
+	net.Conn
+	set, wrote time.Time
+}
+
+func (c *deadlines) SetWriteDeadline(t time.Time) error { c.set = t; return nil }
+
+func (c *deadlines) Write([]byte) (int, error) {
+	c.wrote = c.set
+	return 0, os.ErrDeadlineExceeded
+}
+
+// What is written when the session has ended does not wait for the hold time.
+func TestEndOfSlowPeer(t *testing.T) {
+	c, stop := &deadlines{}, make(chan struct{})
+	close(stop)
+	s := &session{conn: c, hold: time.Hour}
+	latest := time.Now().Add(time.Hour)
+	if err := s.push(appendKeepalive(nil), stop); err == nil || !c.wrote.Before(latest) {
+		t.Errorf("%v, until %v", err, c.wrote)
+	}
 }
