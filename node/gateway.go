@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A neighbourhood has the settings of a segment's neighbours and gateway. If it changes, they are recreated.
@@ -318,13 +319,15 @@ func (g *SegmentGateway) macs() []frame.MAC {
 }
 
 // passOver has routes pass over interfaces whose IP port is gone. Those of other ports have neighbours, which are
-// forgotten. n.mu is held.
+// forgotten. Where a port has come back meanwhile, perhaps with the same number, the event is about the one before. n.mu is held.
 func (n *Node) passOver(events []frame.Event) {
 	for _, e := range events {
 		s := n.segments[e.VNI]
-		if e.Kind != frame.EventDetached || s == nil || s.iface == nil || s.iface.Config().Port.Port() != e.Dest.Port() || e.Dest == 0 {
+		if e.Kind != frame.EventDetached || e.Dest == 0 || s == nil || s.iface == nil || s.iface.Config().Port.Port() != e.Dest.Port() {
 			continue
 		}
-		s.iface.SetPortGone() // until it is made anew, with its port
+		if !slices.ContainsFunc(s.vsi.Attachments(), func(a *vswitch.Attachment) bool { return a.Dest(0).Port() == e.Dest.Port() }) {
+			s.iface.SetPortGone() // until it is made anew, with its port
+		}
 	}
 }
