@@ -39,7 +39,7 @@ func (s *segment) setMulticastRouters(c *Segment) {
 		if list := c.membersNamed(name); len(list) > 0 {
 			a = s.members[list[0].key()].Attachment
 		}
-		if a != nil {
+		if a != nil && a.Err() == nil { // else its number may be another's
 			places = append(places, a.Dest(0))
 		}
 	}

@@ -227,44 +227,44 @@ func (m *Member) attach() vswitch.AttachConfig {
 	return c
 }
 
-// setMember attaches a port, or changes its settings.
+// setMember attaches a port, or changes its settings. It does nothing while the port is down.
 func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
-	at := m.attach()
-	at.Role = n.roles[roleKey{s.vni, m.Port}]
-	g := s.guards[m.key()]
+	d := n.ports[m.Port]
+	if d == nil {
+		return nil
+	}
+	g, err := s.guards[m.key()], error(nil)
 	switch {
 	case m.Guard == nil:
-		delete(s.guards, m.key())
+		g = nil
 	case g != nil:
-		if err := g.Update(m.Guard); err != nil {
-			return err
-		}
+		err = g.Update(m.Guard)
 	default:
-		var err error
-		if g, err = policy.NewGuard(m.Guard); err != nil {
-			return err
-		}
-		s.guards[m.key()] = g
+		g, err = policy.NewGuard(m.Guard)
 	}
-	var err error
+	if err != nil {
+		return err
+	}
+	at := m.attach()
+	at.Role = n.roles[roleKey{s.vni, m.Port}]
 	if at.Slots, err = n.memberSlots(s, c, m, g); err != nil {
 		return err
 	}
-	d := n.ports[m.Port]
-	if d != nil {
-		_, at.KeepOpen = d.port.(vswitch.Pauser)
+	_, at.KeepOpen = d.port.(vswitch.Pauser)
+	a, there := s.members[m.key()]
+	if there {
+		err = s.set(a.Attachment, at)
+	} else if a.Attachment, err = s.attach(d.port, m.tag(), at); err == nil {
+		a.port, d.used = m.Port, true
+		s.members[m.key()] = a
 	}
-	if a, ok := s.members[m.key()]; ok {
-		return s.set(a.Attachment, at)
+	if err != nil {
+		return err
 	}
-	if d == nil {
-		return nil // not restored; the error is recorded
+	if s.guards[m.key()] = g; g == nil {
+		delete(s.guards, m.key())
 	}
-	a, err := s.attach(d.port, m.tag(), at)
-	if err == nil {
-		s.members[m.key()], d.used = member{a, m.Port}, true
-	}
-	return err
+	return nil
 }
 
 // memberSlots returns the slots of a member with guard g. They run before those of the segment.

@@ -89,21 +89,21 @@ func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
 	return nil
 }
 
-// Guards returns the guards of members, by segment and the name that the switch has for the member.
+// Guards returns the guards of members, but for ports that are down, by segment and the name that the switch has for the member.
 func (n *Node) Guards() map[frame.VNI]map[string]*policy.Guard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m := map[frame.VNI]map[string]*policy.Guard{}
 	for vni, s := range n.segments {
 		for key, g := range s.guards {
-			name := key
-			if a, ok := s.members[key]; ok {
-				name = n.sw.Name(a.Dest(0))
+			a := s.members[key]
+			if a.Err() != nil { // its number may be another's
+				continue
 			}
 			if m[vni] == nil {
 				m[vni] = map[string]*policy.Guard{}
 			}
-			m[vni][name] = g
+			m[vni][n.sw.Name(a.Dest(0))] = g
 		}
 	}
 	return m
