@@ -246,9 +246,20 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 		return nil
 	}))
 	if err != nil && fresh {
-		delete(n.own, name)
+		n.disown(name, err)
 	}
 	return err
+}
+
+// disown gives a port back that Add has not added. The old configuration may have it, in the place of one that had failed.
+func (n *Node) disown(name string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if d := n.ports[name]; d != nil {
+		n.goesDown(&d.cfg, d, err)
+		n.closePort(name)
+	}
+	delete(n.own, name)
 }
 
 // Remove removes a port from the segment. It closes a port that leaves its last segment.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/netip"
@@ -101,7 +102,13 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
-		if n.ports[c.Name] != nil || n.gone(c) || n.isDown(c.Name) {
+		if n.ports[c.Name] != nil || n.isDown(c.Name) {
+			continue
+		}
+		if n.gone(c) {
+			if a.back {
+				n.goesDown(c, nil, errors.New("the change that failed had closed it"))
+			}
 			continue
 		}
 		err := n.openPort(c, n.ports)
