@@ -126,7 +126,7 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 func (k *checker) port(key string, p *Port) {
 	k.named(key+".name", p.Name, k.ports[p.Name] == p)
 	if p.Type > PortOwn {
-		k.Want(key+".type", uint8(p.Type), "one of the types")
+		k.Want(key+".type", uint8(p.Type), "%s", setting.Or(portWords...))
 		return
 	}
 	switch name := p.Name; {

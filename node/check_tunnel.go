@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
@@ -111,7 +112,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	check := func() error { return t.UDPConfig.Check(t.AddrPort()) }
 	switch {
 	case t.Underlay > UnderlayPacket:
-		k.Want(key+".underlay", uint8(t.Underlay), "one of the underlays")
+		k.Want(key+".underlay", uint8(t.Underlay), "%s", setting.Or(underlayWords...))
 		return
 	case t.Underlay == UnderlayPacket:
 		cfg := convert[afpacket.Config](t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -32,8 +33,11 @@ func TestEnumsWrong(t *testing.T) {
 			defer v.SetUint(was)
 			var errs setting.Errors
 			errors.As(c.Check(), &errs)
-			if !slices.ContainsFunc(errs, func(e *setting.Error) bool { return e.Path == key }) {
+			i := slices.IndexFunc(errs, func(e *setting.Error) bool { return e.Path == key })
+			if i < 0 {
 				t.Errorf("%s may be %v(%d)", key, v.Type(), none)
+			} else if text := errs[i].Error(); strings.Contains(text, "one of the ") {
+				t.Errorf("%q does not say what is allowed", text)
 			}
 			return
 		}
