@@ -22,6 +22,13 @@ func (n *Node) Config() *Config {
 	return setting.Clone(n.base)
 }
 
+// Running returns a copy of the configuration that runs: with what control planes provide.
+func (n *Node) Running() *Config {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return setting.Clone(n.cfg)
+}
+
 // Switch returns the node's switch. Its Events and State tell of everything that the node has: also gateways and neighbours.
 func (n *Node) Switch() *vswitch.Switch { return n.sw }
 

@@ -133,7 +133,7 @@ func (s *server) link(q map[string]string, sel *capture.Selection) (pcapfilter.L
 // linkOf is raw IP if all those attachments carry IP without Ethernet.
 func (s *server) linkOf(of func(frame.VNI, string) bool) pcapfilter.Link {
 	sw, ip := s.n.Switch(), map[string]bool{}
-	for _, t := range s.n.Config().Tunnels {
+	for _, t := range s.n.Running().Tunnels {
 		ip[t.Name] = t.Type.Bare()
 	}
 	link := pcapfilter.Ethernet

@@ -162,11 +162,10 @@ func checkDev(vsi *vswitch.VSI, dev string) error {
 	return wrong(http.StatusNotFound, "dev %q: no such port in vni %d", dev, vsi.VNI())
 }
 
-// tunnelOf returns a function for the tunnel that a row of a segment means. Without a name it is the first, as when the segment
-// had no other.
+// tunnelOf returns a function for the tunnel of a row of a segment: the one with the name in the row, or without a name the first.
 func (s *server) tunnelOf(vni frame.VNI) func(name string) string {
 	first := ""
-	for _, g := range s.n.Config().Segments {
+	for _, g := range s.n.Running().Segments {
 		if g.VNI == vni {
 			if first = g.Tunnel; len(g.Tunnels) > 0 {
 				first = g.Tunnels[0].Tunnel

@@ -34,7 +34,7 @@ func (s *server) getVTEP(w http.ResponseWriter, r *http.Request) error {
 func vteps(n *node.Node) iter.Seq[api.VTEP] {
 	return func(yield func(api.VTEP) bool) {
 		tunnels := n.Tunnels()
-		for _, c := range n.Config().Tunnels {
+		for _, c := range n.Running().Tunnels {
 			v := tunnels[c.Name]
 			if v == nil {
 				continue
@@ -66,16 +66,10 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 
 // local returns a local address with the UDP port, if there is one.
 func local(c *node.Tunnel, a netip.Addr) string {
-	port := c.Port
-	switch encap.Type(c.Type) {
-	case encap.TypeIPIP:
-		return a.String()
-	case encap.TypeGPE:
-		port = cmp.Or(port, encap.GPEPort)
-	default:
-		port = cmp.Or(port, encap.VXLANPort)
+	if port := c.AddrPort().Port(); port != 0 {
+		return netip.AddrPortFrom(a, port).String()
 	}
-	return netip.AddrPortFrom(a, port).String()
+	return a.String()
 }
 
 func lost(st *vtep.Stats) map[string]uint64 {
@@ -87,7 +81,7 @@ func lost(st *vtep.Stats) map[string]uint64 {
 }
 
 func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
-	cfg := s.n.Config()
+	cfg := s.n.Running()
 	types, owners := map[string]string{}, map[string]string{}
 	for _, c := range cfg.Ports {
 		types[c.Name], owners[c.Name] = c.Type.String(), c.Owner
@@ -135,7 +129,7 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 		i := slices.IndexFunc(ports, func(p api.Port) bool { return p.Name == c.Name })
 		if i < 0 {
 			i = len(ports)
-			ports = append(ports, tunnelDown(cfg, c.Name, types[c.Name]))
+			ports = append(ports, tunnelDown(cfg, &c))
 		}
 		ports[i].State, ports[i].Error = "down", oneLine(err)
 	}
@@ -225,18 +219,24 @@ func down(p node.DownPort) api.Port {
 }
 
 // tunnelDown is a tunnel of the configuration whose sockets have failed, with its segments.
-func tunnelDown(cfg *node.Config, name, kind string) api.Port {
+func tunnelDown(cfg *node.Config, c *node.Tunnel) api.Port {
+	tag := func(vni frame.VNI) uint32 {
+		if c.Type.Bare() {
+			return 0 // as when it is up: a single network
+		}
+		return uint32(vni)
+	}
 	x := api.Port{
-		Port: -1, Name: name, Type: kind, Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{},
+		Port: -1, Name: c.Name, Type: c.Type.String(), Members: []api.Member{}, RxDrops: map[string]uint64{}, TxDrops: map[string]uint64{},
 	}
 	for i := range cfg.Segments {
 		g := &cfg.Segments[i]
-		if g.Tunnel == name {
-			x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: uint32(g.VNI)})
+		if g.Tunnel == c.Name {
+			x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: tag(g.VNI)})
 		}
 		for _, t := range g.Tunnels {
-			if t.Tunnel == name {
-				x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: uint32(cmp.Or(t.VNI, g.VNI))})
+			if t.Tunnel == c.Name {
+				x.Members = append(x.Members, api.Member{VNI: g.VNI, Tag: tag(cmp.Or(t.VNI, g.VNI))})
 			}
 		}
 	}

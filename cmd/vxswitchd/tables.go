@@ -251,12 +251,18 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	routes := []api.Route{}
+	owners := map[frame.VNI]string{}
 	for _, g := range s.n.Config().Segments {
+		if g.Gateway != nil { // else it is a control plane's
+			owners[g.VNI] = node.Owner
+		}
+	}
+	for _, g := range s.n.Running().Segments {
 		if g.Gateway == nil {
 			continue
 		}
 		for _, p := range g.Gateway.Addresses {
-			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Proto: node.Owner, Via: []string{"vni " + g.VNI.String()}})
+			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Proto: owners[g.VNI], Via: []string{"vni " + g.VNI.String()}})
 		}
 	}
 	vsis := map[frame.VNI]*vswitch.VSI{}
