@@ -155,8 +155,11 @@ func (d *daemon) apply(cfg *file.Config) error {
 		if moved {
 			next.close()
 		}
+		if path, kept := ownedFile(cfg.Control.Socket), ownedFile(was.Control.Socket); kept != "" && path != kept {
+			os.Remove(path)
+		}
 		saveOwned(was)
-		return advise(located(d.file, err))
+		return advise(err)
 	}
 	if path := ownedFile(was.Control.Socket); path != "" && path != ownedFile(cfg.Control.Socket) {
 		os.Remove(path)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -51,5 +53,35 @@ func TestReloadDuringChange(t *testing.T) {
 	}
 	if !slices.Equal(got, []frame.VNI{40}) {
 		t.Errorf("segments %v, the file that was read last has 40", got)
+	}
+}
+
+// A change that would move the socket, and fails, leaves no file of ports where the socket would have been.
+func TestFailedMoveOfSocket(t *testing.T) {
+	n, err := node.New(&node.Options{Owners: []string{owner}})
+	must(t, err)
+	defer n.Close()
+	dir, err := os.MkdirTemp(folder, "")
+	must(t, err)
+	d := &daemon{n: n, out: io.Discard}
+	d.api = newServer(n, silent, d.reload, d.apply)
+	defer d.close()
+	apply := func(socket, tunnels string) error {
+		cfg, err := file.Parse(fmt.Appendf(nil, `{"control": {"socket": %q}, "tunnels": [%s], "ports": [{"name": "pod1", "owner": "somebody"}]}`, filepath.Join(dir, socket), tunnels))
+		must(t, err)
+		return d.apply(cfg)
+	}
+	must(t, apply("a", ""))
+	if err := apply("b", `{"name": "vx", "local": "192.0.2.77"}`); err == nil {
+		t.Fatal("no error")
+	}
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	if want := []string{"a", "a.ports"}; !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
 	}
 }
