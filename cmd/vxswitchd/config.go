@@ -99,7 +99,7 @@ func (s *server) setConfig(w http.ResponseWriter, r *http.Request, read func(tex
 			}
 		}
 		if err != nil {
-			return failure{http.StatusUnprocessableEntity, err}
+			return refused(err)
 		}
 		return nil
 	}); err != nil {

@@ -66,7 +66,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 
 	cfg.Config = *restoreOwned(&cfg.Config, errs)
 	if err := d.apply(cfg); err != nil {
-		return err
+		return located(name, err)
 	}
 	if err := d.api.alone(d.forget); err != nil {
 		complain(errs, err)
@@ -118,7 +118,7 @@ func (d *daemon) reload() error {
 	}
 	cfg.Config = *adopted
 	if err := d.apply(cfg); err != nil {
-		return err
+		return located(d.file, err)
 	}
 	fmt.Fprintln(d.out, "reloaded")
 	return nil

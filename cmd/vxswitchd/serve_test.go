@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
@@ -83,5 +85,24 @@ func TestFailedMoveOfSocket(t *testing.T) {
 	}
 	if want := []string{"a", "a.ports"}; !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
+	}
+}
+
+// What is wrong with a configuration of the socket is called by the name that it has there, also where it contradicts what a control
+// plane provides.
+func TestRefusedBesideProvided(t *testing.T) {
+	n, err := node.New(&node.Options{Owners: []string{owner}})
+	must(t, err)
+	defer n.Close()
+	d := &daemon{file: "node.json", n: n, out: io.Discard}
+	d.api = newServer(n, silent, d.reload, d.apply)
+	defer d.close()
+	must(t, n.Provide("flannel", &node.Config{Policies: []node.Policy{{Name: "p"}}}))
+	w := httptest.NewRecorder()
+	d.api.http.Handler.ServeHTTP(w, httptest.NewRequest("PUT", "/v1/config", strings.NewReader(`{"policies": [{"name": "p"}]}`)))
+	var got api.Error
+	must(t, json.Unmarshal(w.Body.Bytes(), &got))
+	if want := []string{`config: policies[1].name: "p": duplicate`}; w.Code != 422 || !slices.Equal(got.Lines, want) {
+		t.Errorf("%d %q, want %q", w.Code, got.Lines, want)
 	}
 }
