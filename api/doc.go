@@ -19,7 +19,7 @@
 //	GET  /v1/evpn/es                           [EVPNEthernetSegment ...]
 //	GET  /v1/evpn/routes?type=&vni=&peer=      [EVPNRoute ...]
 //	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
-//	GET  /v1/ovsdb, /v1/ovsdb/leftout         OVSDB, [OVSDBRow ...]
+//	GET  /v1/ovsdb, /v1/ovsdb/leftout          OVSDB, [OVSDBRow ...]
 //	GET  /v1/discovery                         Discovery
 //	GET  /v1/discovery/neighbours              [DiscoveryNeighbour ...]
 //	GET  /v1/discovery/hosts                   [DiscoveryHost ...]

@@ -19,7 +19,7 @@ type FDBEntry struct {
 	VLAN    uint32    `json:"vlan,omitempty"`    // of the port in this segment; 0 = untagged
 	Service bool      `json:"service,omitempty"` // the VLAN is that of a service tag (802.1ad)
 	Origin  string    `json:"origin"`            // learned, static, control
-	Proto   string    `json:"proto,omitempty"`   // owner of the row that is there: config, vxsctl or a control plane
+	Proto   string    `json:"proto,omitempty"`   // owner of the row that the entry is from: config, vxsctl or a control plane
 	Age     float64   `json:"age"`               // seconds since it was last seen, or since the node started
 	Flags   []string  `json:"flags,omitempty"`   // sticky, filter, anycast, frozen
 }
@@ -89,7 +89,7 @@ type Peer struct {
 type Port struct {
 	Port      int               `json:"port"` // its number; -1 while it is down or unused
 	Name      string            `json:"name"`
-	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip, fou for tunnels; switch
+	Type      string            `json:"type"` // one of PortTypes; vxlan, gpe, ipip, fou for tunnels; switch
 	MTU       int               `json:"mtu"`  // longest frame
 	Members   []Member          `json:"members"`
 	Rx        frame.Count       `json:"rx"`

@@ -22,6 +22,7 @@
 //	vxswitch_drops_total   port, number, direction, reason
 //	vxswitch_vsi_          vni                          frames and bytes, flooding by class, drops by reason
 //	vxswitch_attachment_   vni, port, number, tag       frames and bytes of a port or tunnel in a VNI
+//	vxswitch_events_                                    events that readers have lost
 //	vxswitch_fdb_          vni                          entries; learned, moved, refused, ...
 //	vxswitch_vtep_         vtep                         frames and bytes, peers, losses
 //	vxswitch_vtep_peer_    vtep, peer, number           frames and bytes, last heard, MTU
@@ -29,6 +30,8 @@
 //	vxswitch_neighbour_    vni                          messages by outcome; the table
 //	vxswitch_multicast_    vni                          IGMP and MLD messages; groups, listeners
 //	vxswitch_gateway_      vrf, vni                     packets routed, answered, waiting
+//	vxswitch_policy_       policy                       packets and bytes by rule; flows
+//	vxswitch_guard_        port, vni                    frames dropped by cause
 //	vxswitch_toobig_       stage                        frames by outcome
 //	vxswitch_packet_       device                       what AF_PACKET lost, and its buffers
 //	vxswitch_buffer_       buffer                       queue and losses of port.Buffered

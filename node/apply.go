@@ -64,7 +64,7 @@ func (n *Node) changeTo(cfg *Config) error {
 
 // An attempt is one run of apply. The first error ends it, unless it restores the old configuration.
 type attempt struct {
-	back bool
+	back bool   // it restores the old configuration
 	at   string // part for errors
 	err  error
 }

@@ -239,8 +239,8 @@ func (c *Segment) gatewayPolicy() string {
 	return c.Gateway.Policy
 }
 
-// retire has hosts hear that the gateway is their router no longer: when the gate opens, since it may shut their ports now, or at once if
-// the segment is deleted, for c, nil for no segment.
+// retire tells hosts that the gateway is no longer their router: at once if the segment is deleted, or recreated for c, else when the
+// gate opens, since the ports may be shut until then.
 func (s *segment) retire(c *Segment) {
 	switch {
 	case s.iface == nil:
@@ -251,7 +251,7 @@ func (s *segment) retire(c *Segment) {
 	}
 }
 
-// retireNow does so for those that no gateway follows which goes on to advertise itself.
+// retireNow tells hosts, unless the gateway that has followed advertises itself with the same MAC.
 func (s *segment) retireNow() {
 	for _, i := range s.gate.retired {
 		if now := s.iface; now == nil || now.MAC() != i.MAC() || now.Config().RouterAdvertisements == nil {

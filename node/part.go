@@ -11,9 +11,9 @@ import (
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
-// With returns the configuration with another element of a list, a key of a file, in JSON with comments as in a file: in the place
-// of that with the name, of a segment its VNI, or at the end. Errors are [setting.Errors], as of [Parse]: those in the element have
-// its positions and keys, those elsewhere the keys of the configuration and no position.
+// With returns the configuration with an element of a list, such as "ports", replaced by text: JSON with comments, as in a file. The
+// name of a segment is its VNI. If no element has the name, text is added at the end. Errors are [setting.Errors], as those of
+// [Parse]. Errors in text have its positions and keys, others the keys of the configuration and no position.
 func (c *Config) With(list, name string, text []byte) (*Config, error) {
 	x := *c
 	p, err := x.part(list)
@@ -51,7 +51,7 @@ func (c *Config) With(list, name string, text []byte) (*Config, error) {
 	return &x, nil
 }
 
-// Without returns the configuration without an element of a list. It returns an error if that is not there, or if another
+// Without returns the configuration without an element of a list. It returns an error if there is none with the name, or another
 // element refers to it.
 func (c *Config) Without(list, name string) (*Config, error) {
 	x := *c
@@ -72,7 +72,7 @@ func (c *Config) Without(list, name string) (*Config, error) {
 	return &x, nil
 }
 
-// inUse returns the errors of a configuration without an element as those of the element: they say what refers to it.
+// inUse turns errors of a configuration that lacks an element into errors of the element, which say what refers to it.
 func (c *Config) inUse(path, name string, errs setting.Errors) error {
 	in := setting.Errors{}
 	for _, e := range errs {
@@ -122,7 +122,7 @@ func (p *part) path(name string) string {
 	return p.key + "[" + name + "]"
 }
 
-// lists returns those that With and Without change.
+// lists returns the lists that With and Without change.
 func (c *Config) lists() []part {
 	return []part{
 		partOf("tunnels", &c.Tunnels, "name", func(x *Tunnel) string { return x.Name }),

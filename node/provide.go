@@ -14,9 +14,9 @@ import (
 )
 
 // Provide adds tunnels, ports, policies, segments and VRFs to the configuration for an owner such as a control plane,
-// in place of what it had provided before; nil removes it. [Node.Apply] and other owners leave it alone. Names and VNIs are
-// unique among all, but for two things: a VRF may have routes and pools of several owners, and a segment members of
-// several, of whom one may set its Gateway, and one the rest of it.
+// in place of what it had provided before; nil removes it. [Node.Apply] and other owners leave it alone. Names and VNIs must be
+// unique among all owners, with two exceptions. A VRF may have routes and pools of several owners. A segment may have
+// members of several; one owner may set its Gateway, and one all its other settings.
 //
 // On an error nothing has changed. A configuration that lacks what an owner's parts refer to is refused, too, until they
 // are removed.

@@ -29,7 +29,7 @@ type segment struct {
 	iface        *l3.Interface
 	ruled        *policy.Policy // the filters of iface
 	crossConnect *l3.CrossConnect
-	renewed      bool                     // the table has been replaced or removed, and readers of events are not told
+	renewed      bool                     // the table has been replaced or removed, and readers of events are not yet told
 	macs         []frame.MAC              // of the interface, in the FDB
 	guards       map[string]*policy.Guard // by Member.key
 

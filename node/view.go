@@ -32,8 +32,8 @@ func (n *Node) Running() *Config {
 // Switch returns the node's switch. Its Events and State tell of everything that the node has: also gateways and neighbours.
 func (n *Node) Switch() *vswitch.Switch { return n.sw }
 
-// Plane returns the control plane of the node. To change rows use [Node.Program], which does not interfere with Apply. Nobody
-// else can change those of the configuration, of [Owner].
+// Plane returns the control plane of the node. To change rows use [Node.Program], which does not interfere with Apply. Only the
+// node changes the rows of the configuration, whose owner is [Owner].
 func (n *Node) Plane() *control.Plane { return n.plane }
 
 // Gateway returns the node's gateway.

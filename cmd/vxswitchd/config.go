@@ -42,7 +42,7 @@ func (s *server) putConfig(w http.ResponseWriter, r *http.Request) error {
 // An edit returns the configuration in place of an old one.
 type edit func(old *file.Config) (*file.Config, error)
 
-// ofNode is an edit of what is not in a section. Sections may refer to it.
+// ofNode makes an edit of a whole file from one of the node's configuration. It checks all: sections may refer to what has changed.
 func ofNode(next func(old *node.Config) (*node.Config, error)) edit {
 	return func(old *file.Config) (*file.Config, error) {
 		c, err := next(&old.Config)

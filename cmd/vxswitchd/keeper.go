@@ -50,7 +50,7 @@ type keeper[C any, P plane] struct {
 	name string
 	log  *slog.Logger
 	make func(*C) (P, error)
-	anew func(old, next *C) bool // what the old section leaves is not for the next one; nil: it is
+	anew func(old, next *C) bool // whether the next plane starts without what the old one leaves; nil: never
 
 	// configure, if not nil, has a plane that runs change to another section, unless anew says that this needs a new one.
 	configure func(P, *C) error

@@ -31,8 +31,8 @@ func owned(c *node.Config) *node.Config {
 	return part
 }
 
-// adopt returns a configuration with the ports of part in their segments. One whose name it has for a port without that owner is
-// not adopted.
+// adopt returns c with the ports of part, and their members in its segments. It leaves out a port if c has one with the same name and
+// another owner, or none.
 func adopt(c, part *node.Config) (*node.Config, error) {
 	if len(part.Ports) == 0 {
 		return c, nil

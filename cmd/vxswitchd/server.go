@@ -268,7 +268,7 @@ func (s *server) change(w http.ResponseWriter, r *http.Request, done string, f f
 	return reply(w, api.Done{Done: done})
 }
 
-// alone makes a change that begins with what others have left.
+// alone runs f while no other change is made.
 func (s *server) alone(f func() error) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
