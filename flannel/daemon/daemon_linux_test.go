@@ -62,8 +62,9 @@ func TestReplaceFails(t *testing.T) {
 	}
 }
 
-// With the name of a user, too, etcd may come later than the daemon.
-func TestEtcdIsAway(t *testing.T) {
+// host returns a host with an address on a wire, and a node for it.
+func host(t *testing.T) (*netns.Host, *node.Node) {
+	t.Helper()
 	n := netns.New(t)
 	h := n.Host("h")
 	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
@@ -72,6 +73,12 @@ func TestEtcdIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.Close() })
+	return h, x
+}
+
+// With the name of a user, too, etcd may come later than the daemon.
+func TestEtcdIsAway(t *testing.T) {
+	h, x := host(t)
 	c := &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(t.TempDir(), "subnet.env")}
 	c.Endpoints, c.Username, c.Password, c.Timeout = []string{"http://192.0.2.9:2379"}, "node", "pod", 200*time.Millisecond
 	d, err := New(c, &Options{Node: x})
@@ -160,14 +167,7 @@ func TestDaemonL3(t *testing.T) {
 
 // A daemon that has ended because another process keeps the subnet file leaves that and all else of the other one alone.
 func TestLeaveWhatIsAnothers(t *testing.T) {
-	n := netns.New(t)
-	h := n.Host("h")
-	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
-	x, err := node.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
+	h, x := host(t)
 	file := filepath.Join(t.TempDir(), "subnet.env")
 	if err := os.WriteFile(file, []byte("FLANNEL_MTU=1450\n"), 0o600); err != nil {
 		t.Fatal(err)
