@@ -79,7 +79,7 @@ func (t *Table) look(c *Claim, now frame.Tick, asked bool) change {
 	var e *row
 	switch {
 	case ok:
-		if e = &t.rows[i]; t.refuses(&e.Entry, c, now) {
+		if e = t.rows.at(i); t.refuses(&e.Entry, c, now) {
 			return change{o: Refused, final: true}
 		}
 		if e.MAC == c.MAC && (e.Origin == Static || e.Origin == Control && !c.local()) {
@@ -119,7 +119,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 		return x.o
 	}
 	if x.victim >= 0 {
-		e := t.rows[x.victim].Entry
+		e := t.rows.at(x.victim).Entry
 		t.aged.Add(1)
 		t.remove(x.victim)
 		t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
@@ -130,7 +130,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 		return New
 	}
 	i := t.index[c.IP]
-	e := &t.rows[i]
+	e := t.rows.at(i)
 	if x.o == Known {
 		moved := e.From != c.From
 		if t.touch(i, c, now); moved {
@@ -167,7 +167,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 
 // touch notes when and where row i was seen. t.mu is held.
 func (t *Table) touch(i int32, c *Claim, now frame.Tick) {
-	e := &t.rows[i]
+	e := t.rows.at(i)
 	show := e.From != c.From || e.State == Duplicate
 	if e.From != c.From {
 		t.snooped.Remove(e.at)

@@ -13,7 +13,10 @@ type row struct {
 }
 
 // enter appends snooped row i to the list of its Dest. t.mu is held.
-func (t *Table) enter(i int32) { t.rows[i].at = t.snooped.Add(t.rows[i].From, i, 1) }
+func (t *Table) enter(i int32) {
+	r := t.rows.at(i)
+	r.at = t.snooped.Add(r.From, i, 1)
+}
 
 // room reports whether a Dest may have another snooped row, and which row it replaces, -1 for
 // none. The row is new, or e, which may be another Dest's or not snooped. In a full table the

@@ -22,16 +22,16 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 	for i := int32(0); ; {
 		ask = ask[:0]
 		t.mu.Lock()
-		end := min(i+sweepSlice, int32(len(t.rows)))
+		end := min(i+sweepSlice, t.rows.n)
 		for i < end {
-			e := &t.rows[i].Entry
+			e := &t.rows.at(i).Entry
 			age := e.Age(now)
 			if e.Origin == Snooped && age >= t.ageing {
 				ev := frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From}
 				t.aged.Add(1)
 				t.remove(i)
 				t.notify(ev)
-				end = min(end, int32(len(t.rows)))
+				end = min(end, t.rows.n)
 				continue
 			}
 			if due != nil && e.State == Reachable && age >= t.ageing-t.ageing/4 {
@@ -39,7 +39,7 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 			}
 			i++
 		}
-		done := i >= int32(len(t.rows))
+		done := i >= t.rows.n
 		t.mu.Unlock()
 		t.probing(slices.DeleteFunc(ask, func(e Entry) bool { return !due(e) }))
 		if done {
@@ -57,8 +57,8 @@ func (t *Table) probing(asked []Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range asked {
-		if i, ok := t.index[e.IP]; ok && t.rows[i].State == Reachable && t.rows[i].Seen == e.Seen {
-			t.rows[i].State = Probing
+		if i, ok := t.index[e.IP]; ok && t.rows.at(i).State == Reachable && t.rows.at(i).Seen == e.Seen {
+			t.rows.at(i).State = Probing
 		}
 	}
 }

@@ -54,7 +54,7 @@ type Table struct {
 
 	mu      sync.RWMutex
 	index   map[netip.Addr]int32
-	rows    []row              // in no order
+	rows    rows               // in no order
 	snooped shares.List[int32] // snooped rows by Dest, least recently seen first
 
 	outcomes   [numLearnOutcomes]atomic.Uint64
@@ -117,7 +117,7 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	return t.rows[i].Entry, true
+	return t.rows.at(i).Entry, true
 }
 
 // Set makes a static or control entry in place of any other. It takes effect at once and does not age. Only a snooped
@@ -138,13 +138,13 @@ func (t *Table) SetIf(ip netip.Addr, mac frame.MAC, o Origin, f Flags, ok func(E
 	}
 	t.mu.Lock()
 	i, had := t.index[ip]
-	if had && !ok(t.rows[i].Entry) {
+	if had && !ok(t.rows.at(i).Entry) {
 		t.mu.Unlock()
 		return false, nil
 	}
 	moved := !had
 	if had {
-		moved = t.rows[i].MAC != mac
+		moved = t.rows.at(i).MAC != mac
 		t.delete(i)
 	}
 	t.add(Entry{IP: ip, MAC: mac, Origin: o, Flags: f | Taught})
@@ -168,7 +168,7 @@ func (t *Table) DeleteIf(ip netip.Addr, f func(Entry) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, ok := t.index[ip]
-	if !ok || !f(t.rows[i].Entry) {
+	if !ok || !f(t.rows.at(i).Entry) {
 		return false
 	}
 	t.delete(i)
@@ -177,7 +177,7 @@ func (t *Table) DeleteIf(ip netip.Addr, f func(Entry) bool) bool {
 
 // delete is remove with an event if the row is snooped. t.mu is held.
 func (t *Table) delete(i int32) {
-	e := t.rows[i].Entry
+	e := t.rows.at(i).Entry
 	t.remove(i)
 	if e.Origin == Snooped {
 		t.notify(frame.Event{Kind: frame.EventNeighbourDeleted, IP: e.IP, MAC: e.MAC, Dest: e.From})
@@ -188,8 +188,8 @@ func (t *Table) delete(i int32) {
 func (t *Table) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := int32(len(t.rows)) - 1; i >= 0; i-- {
-		if t.rows[i].Origin == Snooped {
+	for i := t.rows.n - 1; i >= 0; i-- {
+		if t.rows.at(i).Origin == Snooped {
 			t.delete(i)
 		}
 	}
@@ -200,9 +200,9 @@ func (t *Table) Flush() {
 func (t *Table) FlushDest(d frame.Dest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := int32(len(t.rows)) - 1; i >= 0; i-- {
-		from := t.rows[i].From
-		if t.rows[i].Origin == Snooped && (from == d || d.Peer() == 0 && from.Port() == d.Port()) {
+	for i := t.rows.n - 1; i >= 0; i-- {
+		from := t.rows.at(i).From
+		if t.rows.at(i).Origin == Snooped && (from == d || d.Peer() == 0 && from.Port() == d.Port()) {
 			t.remove(i)
 		}
 	}
@@ -212,18 +212,21 @@ func (t *Table) FlushDest(d frame.Dest) {
 func (t *Table) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return len(t.rows)
+	return int(t.rows.n)
 }
 
 // All iterates over the entries in the order of their addresses, as they were at the start.
 func (t *Table) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		t.mu.RLock()
-		rows := slices.Clone(t.rows)
+		list := make([]Entry, t.rows.n)
+		for i := range list {
+			list[i] = t.rows.at(int32(i)).Entry
+		}
 		t.mu.RUnlock()
-		slices.SortFunc(rows, func(a, b row) int { return a.IP.Compare(b.IP) })
-		for i := range rows {
-			if !yield(rows[i].Entry) {
+		slices.SortFunc(list, func(a, b Entry) int { return a.IP.Compare(b.IP) })
+		for _, e := range list {
+			if !yield(e) {
 				return
 			}
 		}
@@ -250,16 +253,15 @@ func (t *Table) Stats() TableStats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return TableStats{
-		Entries: len(t.rows), Snooped: t.snooped.Size(), Learned: n(New), Moved: n(Moved), Refused: n(Refused),
+		Entries: int(t.rows.n), Snooped: t.snooped.Size(), Learned: n(New), Moved: n(Moved), Refused: n(Refused),
 		Full: n(Full), Busy: n(Busy), Invalid: n(Invalid), Aged: t.aged.Load(), Duplicates: t.duplicates.Load(),
 	}
 }
 
 // add appends a row for a new address. t.mu is held.
 func (t *Table) add(e Entry) {
-	i := int32(len(t.rows))
+	i := t.rows.add(row{Entry: e})
 	t.index[e.IP] = i
-	t.rows = append(t.rows, row{Entry: e})
 	t.show(&e)
 	if e.Origin == Snooped {
 		t.enter(i)
@@ -268,21 +270,20 @@ func (t *Table) add(e Entry) {
 
 // remove deletes row i and moves the last row there. t.mu is held.
 func (t *Table) remove(i int32) {
-	if t.rows[i].Origin == Snooped {
-		t.snooped.Remove(t.rows[i].at)
+	r := t.rows.at(i)
+	if r.Origin == Snooped {
+		t.snooped.Remove(r.at)
 	}
-	delete(t.index, t.rows[i].IP)
-	t.hide(t.rows[i].IP)
-	last := int32(len(t.rows)) - 1
-	if i != last {
-		t.rows[i] = t.rows[last]
-		t.index[t.rows[i].IP] = i
-		if t.rows[i].Origin == Snooped {
-			t.rows[i].at.Value = i
+	delete(t.index, r.IP)
+	t.hide(r.IP)
+	if last := t.rows.n - 1; i != last {
+		*r = *t.rows.at(last)
+		t.index[r.IP] = i
+		if r.Origin == Snooped {
+			r.at.Value = i
 		}
 	}
-	t.rows[last] = row{}
-	t.rows = t.rows[:last]
+	t.rows.drop()
 }
 
 type watch struct {
