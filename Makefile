@@ -195,7 +195,7 @@ discovery-bench:
 	$(GO) test -C discovery . -count=1 -v -run '^TestConverge$$' -timeout 20m -discovery.results $(CURDIR)/bench/results
 
 evpn-bench:
-	$(GO) test -C evpn ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
+	$(GO) test -C evpn ./bench -count=1 -v -run '^Test(Bench|Growth)$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 flannel-bench:
 	$(GO) test -C flannel -tags grpcnotrace ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
 

@@ -222,7 +222,9 @@ func (s *Speaker) flusher(ctx context.Context) {
 		case <-tick.C:
 		}
 		next := time.NewTimer(batch)
-		s.flush()
+		for s.flush() && ctx.Err() == nil {
+			// what waits for the lock comes between
+		}
 		select {
 		case <-ctx.Done():
 			next.Stop()
@@ -232,13 +234,19 @@ func (s *Speaker) flusher(ctx context.Context) {
 	}
 }
 
-func (s *Speaker) flush() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.takeRows()
-	if err := s.table.Flush(time.Since(s.begun), s.owner, s.node, s.engine); err != nil {
-		s.log.Warn("rows were refused", "error", err)
-	}
+// flush reports whether there is more to flush. No route is taken meanwhile, so that the work for peers keeps one processor busy at most:
+// Go lets a goroutine that is ready wait 10 ms for a busy one, and those of the data path should find another.
+func (s *Speaker) flush() (more bool) {
+	s.engine.Between(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.takeRows()
+		if err := s.table.Flush(time.Since(s.begun), s.owner, s.node, s.engine); err != nil {
+			s.log.Warn("rows were refused", "error", err)
+		}
+		more = s.table.More()
+	})
+	return more
 }
 
 // forget forgets where the switch has learned a MAC and its addresses.

@@ -22,14 +22,16 @@ var results = flag.String("evpn.results", "", "folder to write evpn.txt, evpn.js
 // soon is how long anything is waited for.
 const soon = 3 * time.Minute
 
-// TestMain is a node if the environment says so.
+// TestMain is a node or a probe if the environment says so.
 func TestMain(m *testing.M) {
-	if socket := os.Getenv(program); socket != "" {
-		if err := serve(socket); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for name, run := range map[string]func(socket string) error{program: serve, probeProgram: serveProbe} {
+		if socket := os.Getenv(name); socket != "" {
+			if err := run(socket); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	os.Exit(m.Run())
 }

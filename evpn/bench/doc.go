@@ -6,5 +6,9 @@
 // What FRR has written is known from the kernel's notifications, and what the node has from its tables, which the contender looks at
 // every 10 ms, and every 100 µs for one MAC: this counts against the node.
 //
+// TestGrowth measures the node alone, with 125,000 to 1,000,000 MACs with addresses: what a route costs, and how long frames between two ports of their
+// segment take, one a millisecond, while the routes come and go. The node and the program that sends the frames get a processor before
+// the programs that send the routes.
+//
 //	make evpn-bench
 package bench

@@ -173,6 +173,13 @@ func (b *BGP) Advertise(r route.Route) { b.out.put(r.Key, &r) }
 // Withdraw takes a route back.
 func (b *BGP) Withdraw(k route.Key) { b.out.put(k, nil) }
 
+// Between implements engine.Engine.
+func (b *BGP) Between(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+}
+
 // Reset ends the session with a peer since the path to it is dead (RFC 9384).
 func (b *BGP) Reset(peer netip.Addr) {
 	p := (*b.peers.Load())[peer]

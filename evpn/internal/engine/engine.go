@@ -19,6 +19,9 @@ type Engine interface {
 
 	// Withdraw takes a route back.
 	Withdraw(route.Key)
+
+	// Between runs f between two calls of the Handler. f may call Advertise and Withdraw.
+	Between(f func())
 }
 
 // Handler hears what peers say. While it does not return, its peer has to wait: nothing is queued without a bound.

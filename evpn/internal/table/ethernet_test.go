@@ -104,8 +104,10 @@ func TestMassWithdrawal(t *testing.T) {
 		l := newLab(t, nil)
 		flush := func() int {
 			var c counter
-			if err := l.Flush(0, "evpn", &c, l); err != nil {
-				t.Fatal(err)
+			for more := true; more; more = l.More() {
+				if err := l.Flush(0, "evpn", &c, l); err != nil {
+					t.Fatal(err)
+				}
 			}
 			return int(c)
 		}

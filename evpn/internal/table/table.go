@@ -68,8 +68,9 @@ type Table struct {
 	configured map[frame.VNI]map[frame.MAC]configured // how often
 	locals     map[string]map[netip.Prefix]local      // routes of a VRF
 
-	dirty   map[place]struct{}
-	said    map[route.Key]route.Route
+	dirty   queue
+	more    bool // the last Flush did not pass all
+	said    map[route.Key]saying
 	resting map[*host]struct{}      // nobody claims them, but their sequence is remembered
 	frozen  map[*host]time.Duration // have moved too often, and since when
 	anew    bool                    // what is imported has changed
@@ -138,14 +139,14 @@ func New(c Config) *Table {
 		configured: map[frame.VNI]map[frame.MAC]configured{},
 		locals:     map[string]map[netip.Prefix]local{},
 		frozen:     map[*host]time.Duration{},
-		dirty:      map[place]struct{}{},
-		said:       map[route.Key]route.Route{},
+		dirty:      queue{in: map[place]struct{}{}},
+		said:       map[route.Key]saying{},
 		resting:    map[*host]struct{}{},
 		ledger:     control.Ledger[place]{Loose: true},
 	}
 }
 
-func (t *Table) touch(p place) { t.dirty[p] = struct{}{} }
+func (t *Table) touch(p place) { t.dirty.add(p) }
 
 // A Teller is told our routes.
 type Teller interface {
@@ -154,7 +155,7 @@ type Teller interface {
 }
 
 // Flush passes what has changed: first to the switch, then to the peers, so that a host that has come is here before the others send
-// to it.
+// to it. It passes what has changed first, and not much at a time: while there is more, More returns true.
 func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, peers Teller) error {
 	t.sweep(now)
 	if t.anew {
@@ -169,18 +170,8 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 		e.reach(t)
 		e.refresh(t)
 	}
-	for x := range t.dirty {
-		switch x := x.(type) {
-		case *host:
-			x.hold(t)
-			x.join(t)
-		case *prefix:
-			x.join(t)
-		}
-	}
-	dirty := t.dirty
-	t.dirty = map[place]struct{}{}
-	for x := range dirty {
+	dirty := t.batch()
+	for _, x := range dirty {
 		rows := x.rows()
 		t.ledger.Set(x, rows...)
 		if h, ok := x.(*host); ok && h.override {
@@ -198,7 +189,7 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 	}
 	err := t.ledger.Flush(owner, p)
 	t.tell(dirty, peers)
-	for x := range dirty {
+	for _, x := range dirty {
 		x.settled(t, now)
 	}
 	return err
@@ -207,16 +198,19 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 // Resync has the next Flush pass all rows.
 func (t *Table) Resync() { t.ledger.Resync() }
 
+// More reports whether the last Flush has left some of what had changed before.
+func (t *Table) More() bool { return t.more }
+
 // Pending reports whether Flush has anything to do.
-func (t *Table) Pending() bool { return t.anew || len(t.dirty)+len(t.stirred) > 0 }
+func (t *Table) Pending() bool { return t.anew || len(t.dirty.in)+len(t.stirred) > 0 }
 
 // tell tells the peers what has changed of the routes of places. One may have a route that another had.
-func (t *Table) tell(places map[place]struct{}, peers Teller) {
-	var say []route.Route
-	for x := range places {
+func (t *Table) tell(places []place, peers Teller) {
+	var say []saying
+	for _, x := range places {
 		list, was := x.routes(t), x.was()
 		for _, k := range *was {
-			if !has(list, k) {
+			if !has(list, k) && t.said[k].by == x {
 				delete(t.said, k)
 				peers.Withdraw(k)
 			}
@@ -224,14 +218,14 @@ func (t *Table) tell(places map[place]struct{}, peers Teller) {
 		*was = nil
 		for _, r := range list {
 			*was = append(*was, r.Key)
+			say = append(say, saying{r, x})
 		}
-		say = append(say, list...)
 	}
 	for _, r := range say {
-		if t.said[r.Key] != r {
-			t.said[r.Key] = r
-			peers.Advertise(r)
+		if t.said[r.Key].Route != r.Route {
+			peers.Advertise(r.Route)
 		}
+		t.said[r.Key] = r
 	}
 }
 

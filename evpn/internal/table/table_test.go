@@ -71,8 +71,10 @@ func newLab(t *testing.T, edit func(*Config)) *lab {
 
 func (l *lab) flush() {
 	l.t.Helper()
-	if err := l.Flush(l.now, "evpn", l.rows, l); err != nil {
-		l.t.Error(err)
+	for more := true; more; more = l.More() {
+		if err := l.Flush(l.now, "evpn", l.rows, l); err != nil {
+			l.t.Error(err)
+		}
 	}
 }
 

@@ -73,8 +73,13 @@ type Said struct {
 
 // Routes returns the routes, in no order.
 func (t *Table) Routes() (list []Said) {
+	n := len(t.said)
+	for _, in := range t.peers {
+		n += len(in)
+	}
+	list = make([]Said, 0, n)
 	for _, r := range t.said {
-		list = append(list, Said{Route: r})
+		list = append(list, Said{Route: r.Route})
 	}
 	for peer, in := range t.peers {
 		for _, p := range in {

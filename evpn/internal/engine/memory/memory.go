@@ -147,6 +147,13 @@ func (e *Engine) Withdraw(k route.Key) {
 	e.queue(k)
 }
 
+// Between implements engine.Engine.
+func (e *Engine) Between(f func()) {
+	e.called.Lock()
+	defer e.called.Unlock()
+	f()
+}
+
 func (e *Engine) queue(k route.Key) {
 	for _, q := range e.queues {
 		q.keys[k] = true

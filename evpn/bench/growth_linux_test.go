@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// TestGrowth measures what a route costs as their number grows, and how long a frame between two ports of the segment that
+// the routes are for takes meanwhile.
+func TestGrowth(t *testing.T) {
+	netns.RequireRoot(t)
+	g := &growth{&tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS)}}
+	sizes, rounds := []int{500, 1000}, 1
+	if *results != "" {
+		sizes, rounds = []int{125_000, 250_000, 500_000, 1_000_000}, 3
+	}
+	for _, n := range sizes {
+		g.Contenders = append(g.Contenders, strconv.Itoa(n))
+	}
+	for round := range rounds {
+		for i, n := range sizes {
+			t.Run(fmt.Sprintf("%d-%s", round+1, g.Contenders[i]), func(t *testing.T) { g.run(t, g.Contenders[i], n) })
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	g.Finish()
+	t.Logf("\n%s", g.Print())
+	if *results != "" {
+		if err := g.Save(*results, "evpn-growth"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// ahead starts a program that gets a processor before those that send routes: they are not on the hosts of real nodes.
+var ahead = []string{"nice", "-n", "-15", "env"}
+
+type growth struct{ *tool.Report }
+
+func (g *growth) run(t *testing.T, who string, routes int) {
+	l := newLab(t)
+	defer l.stop()
+	for i := range routes {
+		l.Advertise(host(i, vteps[0], 0))
+	}
+	l.leaf.IP("link", "set", "eth0", "down") // no session yet
+	c := startNode(t, l.leaf, ahead...)
+	defer c.stop()
+	p := startProbe(t, l.leaf)
+	defer p.stop()
+
+	each := func(what string, from, to time.Time) {
+		g.Add(what+" of a route", "µs", "ratio at most 1.25", tool.Median, who, float64(to.Sub(from).Microseconds())/float64(routes))
+	}
+	frames := func(when string) {
+		took := p.took()
+		name := "a frame, " + when + ", "
+		g.Add(name+"p50", "µs", "", tool.Median, who, took...)
+		g.Add(name+"p99.9", "µs", "", 0.999, who, took...)
+		g.Add(name+"longest", "µs", "", 1, who, took...)
+	}
+	time.Sleep(2 * time.Second)
+	frames("no routes yet")
+	stop := busy(t)
+	time.Sleep(2 * time.Second)
+	stop()
+	frames("beside two programs that compute")
+
+	l.leaf.IP("link", "set", "eth0", "up")
+	up := <-l.up
+	each("import", up, c.hosts(vteps[0], routes))
+	frames("import")
+	time.Sleep(2 * time.Second)
+	g.Add("resident for a route", "KiB", "ratio at most 1.25", tool.Median, who, resident(t, c)*1024/float64(routes))
+	p.took()
+	begun := time.Now()
+	for i := range routes {
+		l.Withdraw(host(i, vteps[0], 0).Key)
+	}
+	each("withdrawal", begun, c.hosts(vteps[0], 0))
+	frames("withdrawal")
+}
