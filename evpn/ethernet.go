@@ -16,7 +16,7 @@ import (
 )
 
 // EthernetSegment is a port whose hosts have links to other VTEPs too, as a bond has (RFC 7432, section 5). All that the port is a member of
-// takes part. While it is no member of any segment, as when it has failed, the others do not count on it.
+// takes part. While it is no member of any segment, as when it has failed, or its device has no carrier, the others do not count on it.
 type EthernetSegment struct {
 	ESI        string        `json:"esi"`                 // ten bytes that all VTEPs of the segment give it, such as 00:11:22:33:44:55:66:77:88:99, the last one 00 unless the first is 00 or 03; needed
 	Port       string        `json:"port"`                // name of the port; needed
@@ -114,13 +114,14 @@ func (x *EthernetSegment) table() table.EthernetSegment {
 type place struct {
 	dest frame.Dest
 	vnis []frame.VNI
+	dead bool // its device has no carrier
 }
 
 // plug notes that a port has become a member of a segment, unplug that it is none any more.
 func (s *Speaker) plug(now time.Duration, e *frame.Event) {
 	p := s.seen.ports[e.Name]
 	if p == nil {
-		p = &place{}
+		p = &place{dead: !s.node.Carrier(e.Name)}
 		s.seen.ports[e.Name] = p
 	}
 	p.dest = e.Dest
@@ -157,7 +158,7 @@ func (s *Speaker) ethernets(now time.Duration) {
 	for i := range s.cfg.EthernetSegments {
 		x := s.cfg.EthernetSegments[i].table()
 		if p := s.seen.ports[x.Port]; p != nil {
-			x.Dest, x.VNIs, x.Up = p.dest, slices.Clone(p.vnis), true
+			x.Dest, x.VNIs, x.Up = p.dest, slices.Clone(p.vnis), !p.dead
 		}
 		if x.Wait < time.Second { // before the next tick
 			time.AfterFunc(x.Wait, s.wake)

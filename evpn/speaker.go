@@ -33,6 +33,7 @@ type Node interface {
 	Interfaces() []*l3.Interface
 	Neighbours(frame.VNI) *arp.Responder // nil if the segment has none
 	SetRole(port string, vni frame.VNI, r vswitch.Role) error
+	Carrier(port string) bool
 }
 
 // batch is the time between two Flushes: what changes meanwhile is written at once.
@@ -174,6 +175,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 	})
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
+	wg.Go(func() { s.carriers(ctx) })
 	if err := s.probe(true); err != nil {
 		return err
 	}

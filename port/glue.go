@@ -33,6 +33,7 @@ type glue struct {
 	all     *sys.PacketSocket // keeps a network card promiscuous
 	running sync.WaitGroup
 	lost    atomic.Pointer[error] // why the port has failed
+	carrier atomic.Bool           // of the interface
 
 	mu       sync.Mutex
 	hostMTU  int // as last seen

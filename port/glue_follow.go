@@ -49,6 +49,7 @@ func (g *glue) follow(d *Device, index int, host bool) error {
 				d.lose(fmt.Errorf("it was deleted, or moved to another network namespace: %w", sys.EBADFD))
 				return
 			case host:
+				g.carrier.Store(s.Carrier)
 				d.look() // what is told may be older than what Hook has seen
 			}
 		}

@@ -24,6 +24,8 @@ type PacketInterface struct {
 	Index int          // since Find
 	MTU   atomic.Int64 // since Find; a change is seen at once
 
+	Carrier atomic.Bool // likewise: it is up, and has a carrier
+
 	owner   string // the package, as in errors
 	config  string // its type of settings, likewise
 	control func(network, address string, c syscall.RawConn) error
@@ -80,6 +82,7 @@ func (p *PacketInterface) Find(s *PacketSocket) (err error) {
 		return errors.New("not an Ethernet interface")
 	default:
 		p.MTU.Store(int64(s.MTU))
+		p.Carrier.Store(s.Carrier)
 	}
 	return nil
 }
@@ -132,6 +135,7 @@ func (p *PacketInterface) follow() {
 			return
 		default:
 			p.MTU.Store(int64(s.MTU))
+			p.Carrier.Store(s.Carrier)
 		}
 	}
 }

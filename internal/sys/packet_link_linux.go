@@ -20,9 +20,13 @@ type LinkWatch struct {
 // LinkState is what is known of an interface.
 type LinkState struct {
 	MTU      int  // without Ethernet header
+	Carrier  bool // it is up, and has a carrier
 	Ethernet bool // its frames have Ethernet headers, and it is no loopback
 	Gone     bool // it was deleted, or moved to another network namespace
 }
+
+// carrier are the flags of an interface that is up and has a carrier.
+const carrier = unix.IFF_UP | unix.IFF_RUNNING
 
 // WatchLink begins to watch an interface in the network namespace of the calling thread.
 func WatchLink(index int) (*LinkWatch, error) {
@@ -96,6 +100,7 @@ func (w *LinkWatch) last(b []byte) (s LinkState, ok bool, err error) {
 		case typ == unix.RTM_NEWLINK:
 			if mtu := attribute(m[attrAt:], unix.IFLA_MTU); len(mtu) >= 4 {
 				s.MTU, ok = int(binary.NativeEndian.Uint32(mtu)), true
+				s.Carrier = binary.NativeEndian.Uint32(m[infoAt+8:])&carrier == carrier
 				s.Ethernet = binary.NativeEndian.Uint16(m[infoAt+2:]) == unix.ARPHRD_ETHER
 			}
 		}

@@ -56,8 +56,8 @@ type LinkWatch struct{}
 
 // LinkState is what is known of an interface.
 type LinkState struct {
-	MTU            int
-	Ethernet, Gone bool
+	MTU                     int
+	Carrier, Ethernet, Gone bool
 }
 
 func WatchLink(index int) (*LinkWatch, error) { return nil, errors.ErrUnsupported }

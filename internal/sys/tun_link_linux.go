@@ -138,6 +138,20 @@ func (l *Link) SetMTU(mtu int) error {
 	return err
 }
 
+// Carrier reports whether the device is up and has a carrier.
+func (l *Link) Carrier() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.follow(); err != nil {
+		return false, err
+	}
+	ifr, err := l.ioctl(unix.SIOCGIFFLAGS, nil)
+	if err != nil {
+		return false, err
+	}
+	return ifr.Uint16()&carrier == carrier, nil
+}
+
 // Up brings the device up. It asks for no privilege when it is up already.
 func (l *Link) Up() error {
 	l.mu.Lock()

@@ -50,6 +50,7 @@ func (l *Link) MTU() (int, error)        { return 0, errors.ErrUnsupported }
 func (l *Link) SetMTU(mtu int) error     { return errors.ErrUnsupported }
 func (l *Link) SetMAC(mac [6]byte) error { return errors.ErrUnsupported }
 func (l *Link) Up() error                { return errors.ErrUnsupported }
+func (l *Link) Carrier() (bool, error)   { return false, errors.ErrUnsupported }
 
 func (l *Link) Place() (index int, ns uint64, err error) { return 0, 0, errors.ErrUnsupported }
 

@@ -94,6 +94,9 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	if t.homed[m] = true; m.Dest != 0 {
 		t.ports[m.Dest] = m
 	}
+	if was.Up && !c.Up && !moved {
+		m.depart(now)
+	}
 	for _, vni := range slices.Concat(was.VNIs, c.VNIs) {
 		_, before := slices.BinarySearch(was.VNIs, vni)
 		if s := t.segments[vni]; s != nil && (moved || before != m.member(vni)) {

@@ -24,6 +24,7 @@ type host struct {
 	static   bool // and the configuration says so
 	claimed  bool // we say that it is here
 	unseen   bool // since Mark
+	absent   bool // the port is without a carrier: see absent.go
 	override bool // a row of ours replaces what the switch has learned
 	dest     frame.Dest
 	sequence uint32       // of our claim
@@ -198,6 +199,7 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 	}
 	h := s.host(mac)
 	h.unseen = false
+	h.back(t)
 	if h.static && !static {
 		return // what is learned beside it is not news
 	}
@@ -249,7 +251,7 @@ func (h *host) replug(t *Table, now time.Duration, was *homed) {
 // Gone says that the switch has learned the MAC on no local port any more. One that is configured stays: it may have taken the place of what
 // was learned.
 func (t *Table) Gone(now time.Duration, vni frame.VNI, mac frame.MAC) {
-	if s := t.segments[vni]; s != nil && s.hosts[mac] != nil && !s.hosts[mac].static {
+	if s := t.segments[vni]; s != nil && s.hosts[mac] != nil && !s.hosts[mac].static && !s.hosts[mac].absent {
 		t.gone(now, s.hosts[mac])
 	}
 }
@@ -258,6 +260,7 @@ func (t *Table) gone(now time.Duration, h *host) {
 	if !h.here {
 		return
 	}
+	h.back(t)
 	h.here, h.claimed, h.static, h.dest = false, false, false, 0
 	if best := h.best(); best != nil {
 		was := h.moves.Duplicate()
@@ -273,9 +276,9 @@ func (t *Table) gone(now time.Duration, h *host) {
 func (t *Table) Mark(vni frame.VNI) {
 	if s := t.segments[vni]; s != nil {
 		for _, h := range s.hosts {
-			h.unseen = !h.static
+			h.unseen = !h.static && !h.absent
 			for i := range h.addrs {
-				h.addrs[i].unseen = !h.static
+				h.addrs[i].unseen = h.unseen
 			}
 		}
 	}
@@ -338,7 +341,7 @@ func (t *Table) Speaks(vni frame.VNI, mac frame.MAC, ip netip.Addr, router bool)
 // Silent says that it has the address no more.
 func (t *Table) Silent(vni frame.VNI, mac frame.MAC, ip netip.Addr) {
 	s := t.segments[vni]
-	if s == nil || s.hosts[mac] == nil {
+	if s == nil || s.hosts[mac] == nil || s.hosts[mac].absent {
 		return
 	}
 	h, a := s.hosts[mac], route.AddrFrom(ip)
@@ -365,8 +368,11 @@ func (t *Table) clear(now time.Duration, h *host) {
 	t.touch(h)
 }
 
-// rows are those of the claim that counts, if it is a peer's.
+// rows are those of the claim that counts, if it is a peer's, or those of a host whose link here has failed.
 func (h *host) rows() (rows []control.Row) {
+	if h.absent && h.claimed {
+		return h.absentRows()
+	}
 	best := h.best()
 	if best == nil || h.claimed {
 		return nil
@@ -437,6 +443,7 @@ func (h *host) settled(t *Table, now time.Duration) {
 func (h *host) drop(t *Table) {
 	delete(t.resting, h)
 	delete(t.frozen, h)
+	delete(t.absent, h)
 	if h.s.hosts[h.mac] == h {
 		delete(h.s.hosts, h.mac)
 	}

@@ -73,6 +73,7 @@ type Table struct {
 	said    map[route.Key]saying
 	resting map[*host]struct{}      // nobody claims them, but their sequence is remembered
 	frozen  map[*host]time.Duration // have moved too often, and since when
+	absent  map[*host]time.Duration // their links have failed, and since when
 	anew    bool                    // what is imported has changed
 	ledger  control.Ledger[place]
 }
@@ -139,6 +140,7 @@ func New(c Config) *Table {
 		configured: map[frame.VNI]map[frame.MAC]configured{},
 		locals:     map[string]map[netip.Prefix]local{},
 		frozen:     map[*host]time.Duration{},
+		absent:     map[*host]time.Duration{},
 		dirty:      queue{in: map[place]struct{}{}},
 		said:       map[route.Key]saying{},
 		resting:    map[*host]struct{}{},
@@ -243,6 +245,12 @@ func (t *Table) sweep(now time.Duration) {
 	for h, since := range t.frozen {
 		if t.cfg.Release > 0 && now-since >= t.cfg.Release {
 			t.clear(now, h)
+		}
+	}
+	for h, since := range t.absent {
+		if now-since >= absence {
+			h.addrs = nil
+			t.gone(now, h)
 		}
 	}
 	for h := range t.resting {
