@@ -60,7 +60,7 @@ func (a *attributes) bad(reason string) {
 }
 
 // parse walks the attributes. An error ends the session.
-func (a *attributes) parse(b []byte, s *speaker) *Notification {
+func (a *attributes) parse(b []byte, s *agreement) *Notification {
 	*a = attributes{}
 	for len(b) > 0 {
 		if len(b) < 3 {
@@ -109,7 +109,7 @@ func expected(typ uint8) (flags uint8, known bool) {
 	return 0, false
 }
 
-func (a *attributes) attribute(flags, typ uint8, v []byte, s *speaker) {
+func (a *attributes) attribute(flags, typ uint8, v []byte, s *agreement) {
 	want, known := expected(typ)
 	if known && flags&(flagOptional|flagTransitive) != want || !known && flags&flagOptional == 0 {
 		a.bad("attribute-flags")
@@ -173,7 +173,7 @@ func (a *attributes) attribute(flags, typ uint8, v []byte, s *speaker) {
 }
 
 // path looks for errors, and for our own AS more often than it may be there (RFC 4271, section 9.1.2).
-func (a *attributes) path(v []byte, s *speaker) {
+func (a *attributes) path(v []byte, s *agreement) {
 	size := 2
 	if s.as4 {
 		size = 4

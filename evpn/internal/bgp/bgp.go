@@ -15,6 +15,8 @@ import (
 )
 
 // BGP is an [engine.Engine] with sessions of BGP.
+//
+// Mutexes are taken in the order setting, mu, peer.mu; out.mu comes last, and h is called with mu alone.
 type BGP struct {
 	conf  Config // Peers are those of New
 	id    [4]byte
@@ -26,12 +28,12 @@ type BGP struct {
 	ctx       context.Context // of Run, nil before it
 	listeners []*listener
 
-	mu    sync.Mutex // around calls of h, and what peers know of their routes
+	mu    sync.Mutex // around calls of h, and what is known of the routes of peers
 	h     engine.Handler
 	limit int  // Config.MaxRoutes, or SetPeers'
 	share int  // of it that each peer may have in any case
 	taken int  // of it: the routes of each peer, or its share if that is more
-	full  bool // a peer misses some, for which there was no room
+	short bool // a peer misses some, for which there was no room
 }
 
 var _ engine.Engine = (*BGP)(nil)
@@ -48,7 +50,7 @@ func New(c Config) (*BGP, error) {
 	b.out.routes = make(map[route.Key]route.Route)
 	peers := make(map[netip.Addr]*peer)
 	for _, p := range c.Peers {
-		p = p.full()
+		p = p.withDefaults()
 		peers[p.key()] = newPeer(b, p)
 	}
 	b.setPeers(peers, c.MaxRoutes)
@@ -132,7 +134,7 @@ func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 	defer b.setting.Unlock()
 	was, now := *b.peers.Load(), make(map[netip.Addr]*peer)
 	for _, p := range list {
-		p = p.full()
+		p = p.withDefaults()
 		if old := was[p.key()]; old != nil && old.Peer == p {
 			now[p.key()] = old
 		} else {

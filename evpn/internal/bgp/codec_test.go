@@ -26,7 +26,7 @@ func (s *said) malformed(reason string) { s.left = append(s.left, reason) }
 func ip(s string) route.Addr { return route.AddrFrom(netip.MustParseAddr(s)) }
 
 var (
-	internal = speaker{as: 65000, peerAS: 65000, id: [4]byte{192, 0, 2, 1}, as4: true, extended: true}
+	internal = agreement{as: 65000, peerAS: 65000, id: [4]byte{192, 0, 2, 1}, as4: true, extended: true}
 	rd       = route.RDFrom(netip.MustParseAddr("192.0.2.2"), 7)
 	rt       = route.Communities("\x00\x02\xfd\xe8\x00\x00\x00\x64\x03\x0c\x00\x00\x00\x00\x00\x08")
 )
@@ -57,11 +57,11 @@ func samples() []route.Route {
 func TestRoundTrip(t *testing.T) {
 	external := internal
 	external.peerAS, external.as = 65001, 70000
-	for _, s := range []speaker{internal, external} {
+	for _, s := range []agreement{internal, external} {
 		for i, r := range samples() {
 			sh := sharedOf(&r)
 			var got said
-			d := decoder{speaker: speaker{as: s.peerAS, peerAS: s.as, id: [4]byte{192, 0, 2, 9}, as4: true}}
+			d := decoder{agreement: agreement{as: s.peerAS, peerAS: s.as, id: [4]byte{192, 0, 2, 9}, as4: true}}
 			if err := d.update(s.reach(&sh, appendNLRI(nil, &r))[headerLen:], &got); err != nil || len(got.left) > 0 || !slices.Equal(got.routes, []route.Route{r}) {
 				t.Errorf("%d: %v, %+v\nwant %+v", i, err, got, r)
 			}
@@ -72,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	var got said
-	d := decoder{speaker: internal}
+	d := decoder{agreement: internal}
 	if err := d.update(unreach(nil)[headerLen:], &got); err != nil || got.ends != 1 {
 		t.Errorf("end of RIB: %v, %+v", err, got)
 	}

@@ -168,8 +168,7 @@ func (p *Peer) allows(as, own uint32) bool {
 	return int64(as) == p.AS
 }
 
-// full returns the settings with defaults filled in.
-func (p Peer) full() Peer {
+func (p Peer) withDefaults() Peer {
 	p.Addr, p.Local = p.Addr.Unmap(), p.Local.Unmap()
 	p.Hold = cmp.Or(p.Hold, DefaultHold)
 	p.Retry = cmp.Or(p.Retry, DefaultRetry)

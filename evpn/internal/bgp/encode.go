@@ -35,7 +35,7 @@ func appendAttr(b []byte, flags, typ uint8, v ...byte) []byte {
 }
 
 // reach returns an UPDATE that announces routes, which appendNLRI has made. They fit: see room.
-func (s *speaker) reach(a *shared, nlri []byte) []byte {
+func (s *agreement) reach(a *shared, nlri []byte) []byte {
 	b := append(appendHeader(nil, typeUpdate), 0, 0, 0, 0)
 	nh := a.nextHop.Bytes()
 	b = append(b, flagOptional|flagLong, attrReach, 0, 0) // first, so that it is found whatever follows (RFC 7606, section 5.1)
@@ -61,7 +61,7 @@ func (s *speaker) reach(a *shared, nlri []byte) []byte {
 
 // appendPath appends AS_PATH: nothing within the AS, our AS to another. A peer without four-octet numbers gets AS_TRANS, and the
 // number in AS4_PATH (RFC 6793, section 4.2.2).
-func (s *speaker) appendPath(b []byte) []byte {
+func (s *agreement) appendPath(b []byte) []byte {
 	if !s.external() {
 		return appendAttr(b, flagTransitive, attrASPath)
 	}
@@ -85,5 +85,6 @@ func unreach(nlri []byte) []byte {
 	return setLength(b)
 }
 
-// room is how many bytes of routes fit into a message beside their attributes.
-func (s *speaker) room(a *shared) int { return s.limit() - 160 - len(a.communities) }
+// room is how many bytes of routes fit into a message beside their attributes: without the communities, these and the header take less
+// than 160 bytes.
+func (s *agreement) room(a *shared) int { return s.limit() - 160 - len(a.communities) }

@@ -17,7 +17,7 @@ func FuzzUpdate(f *testing.F) {
 			return
 		}
 		var got said
-		d := decoder{speaker: internal}
+		d := decoder{agreement: internal}
 		if d.update(b, &got) != nil {
 			return
 		}

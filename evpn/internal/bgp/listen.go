@@ -53,12 +53,12 @@ func (b *BGP) listen(ctx context.Context, at netip.AddrPort) (l *listener, err e
 		network = "tcp4"
 	}
 	b.conf.In(func() {
-		l.Listener, err = lc.Listen(ctx, network, netip.AddrPortFrom(numbered(at.Addr()), at.Port()).String())
+		l.Listener, err = lc.Listen(ctx, network, netip.AddrPortFrom(withIndex(at.Addr()), at.Port()).String())
 	})
 	return l, err
 }
 
-// expect sets up a listener's socket for a peer, whose address may not be known. If it had a password, and has none now, that is taken away.
+// expect sets up the socket c of a listener for a peer, whose address may not be known. A password that it had, and has no more, is taken away.
 func (l *listener) expect(c syscall.RawConn, p *Peer, had bool) error {
 	if p.Addr.Is4() != l.v4 {
 		return nil
@@ -90,7 +90,7 @@ func (b *BGP) expect(p *Peer, had bool) error {
 	return nil
 }
 
-// accept takes connections of peers: one of each at a time before it is its session. All others are closed at once.
+// accept takes connections of peers, of each at most one that has not become its session yet. All others are closed at once.
 func (b *BGP) accept(ctx context.Context, l *listener) {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	for {
@@ -131,7 +131,7 @@ func (b *BGP) accept(ctx context.Context, l *listener) {
 }
 
 // admit reports whether a connection of the peer may begin a session, which is then among those that stop waits for.
-func (p *peer) admit(c net.Conn) (at reach, ok bool) {
+func (p *peer) admit(c net.Conn) (at location, ok bool) {
 	if p.Hops > 0 {
 		raw, err := c.(*net.TCPConn).SyscallConn()
 		if err != nil || onSocket(raw, func(fd uintptr) error { return setTTL(fd, p.Addr.Is4(), p.Hops) }) != nil {

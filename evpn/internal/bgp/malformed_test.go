@@ -162,7 +162,7 @@ func TestOwnAS(t *testing.T) {
 	for allowed := range 3 {
 		for times := range 4 {
 			var got said
-			d := decoder{speaker: internal}
+			d := decoder{agreement: internal}
 			d.ownAS = allowed
 			v := slices.Concat([]byte{2, byte(times + 1), 0, 0, 0, 1}, bytes.Repeat(own, times))
 			if err := d.update(body(reachOf(good), aOrigin, attr(flagTransitive, attrASPath, v...)), &got); err != nil || len(got.routes) == 1 != (times <= allowed) {
@@ -175,7 +175,7 @@ func TestOwnAS(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	for _, m := range malformed {
 		var got said
-		d := decoder{speaker: internal}
+		d := decoder{agreement: internal}
 		err := d.update(m.body, &got)
 		is := strings.Join(got.left, " ")
 		switch {
@@ -200,7 +200,7 @@ func TestLeftOutIsWithdrawn(t *testing.T) {
 			continue
 		}
 		var got said
-		d := decoder{speaker: internal}
+		d := decoder{agreement: internal}
 		if err := d.update(m.body, &got); err != nil || len(got.gone) != 1 || got.gone[0].IP != ip("10.0.0.1") {
 			t.Errorf("%s: %v, %+v", m.name, err, got)
 		}
@@ -222,7 +222,7 @@ func TestAttributesOfOutside(t *testing.T) {
 		{"confederation", body(reachOf(good), aOrigin, attr(flagTransitive, attrASPath, 3, 1, 0, 0, 0xfd, 0xe9)), 0},
 	} {
 		var got said
-		d := decoder{speaker: s}
+		d := decoder{agreement: s}
 		if err := d.update(c.body, &got); err != nil || len(got.routes) != c.want {
 			t.Errorf("%s: %v, %+v", c.name, err, got)
 		}

@@ -36,7 +36,6 @@ const (
 	ceaseRoutes    = 1
 	ceaseShutdown  = 2
 	ceaseRemoved   = 3
-	ceaseRejected  = 5
 	ceaseCollision = 7
 	ceaseBFD       = 10 // RFC 9384
 )

@@ -44,20 +44,20 @@ func parseNLRI(kind uint8, b []byte, r *route.Route, whole bool) (reason string,
 			return "length", false
 		}
 		r.Tag = binary.BigEndian.Uint32(b)
-		return ipOf(r, b[4], b[5:], false)
+		return ipOf(r, b[4], b[5:])
 	case route.Segment:
 		if len(b) < 11 {
 			return "length", false
 		}
 		copy(r.Segment[:], b)
-		return ipOf(r, b[10], b[11:], false)
+		return ipOf(r, b[10], b[11:])
 	}
 	return prefix(r, b, whole)
 }
 
 // ipOf reads an address whose length in bits precedes it, and which ends the route.
-func ipOf(r *route.Route, bits uint8, b []byte, none bool) (string, bool) {
-	if bits != 32 && bits != 128 && !(none && bits == 0) {
+func ipOf(r *route.Route, bits uint8, b []byte) (string, bool) {
+	if bits != 32 && bits != 128 {
 		return "ip-length", false
 	}
 	if len(b) != int(bits/8) {

@@ -108,7 +108,7 @@ func (o *open) capabilities(b []byte) bool {
 		b = b[2+len(v):]
 		switch {
 		case code == capFamily && len(v) == 4:
-			o.family = o.family || ours(v)
+			o.family = o.family || isEVPN(v)
 		case code == capRefresh:
 			o.refresh = true
 		case code == capExtended:
@@ -128,5 +128,5 @@ func (o *open) capabilities(b []byte) bool {
 	return true
 }
 
-// ours reports whether AFI, a byte and SAFI, as capabilities and ROUTE-REFRESH have them, are those of EVPN.
-func ours(b []byte) bool { return b[0] == 0 && b[1] == afi && b[3] == safi }
+// isEVPN reports whether AFI, a byte and SAFI, as capabilities and ROUTE-REFRESH have them, are those of EVPN.
+func isEVPN(b []byte) bool { return b[0] == 0 && b[1] == afi && b[3] == safi }

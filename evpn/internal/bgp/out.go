@@ -17,7 +17,7 @@ type out struct {
 
 type queue struct {
 	keys map[route.Key]bool // whether the peer may have a route with the key
-	most int                // keys there were since it was made
+	most int                // the most keys there were since keys was made
 	wake chan struct{}      // there is something to do
 }
 
@@ -103,7 +103,7 @@ func (o *out) all(q *queue, told bool) {
 const batch = 4096
 
 // take appends to b messages that say some of what is queued, and reports whether there was anything.
-func (o *out) take(q *queue, s *speaker, b []byte) ([]byte, bool) {
+func (o *out) take(q *queue, s *agreement, b []byte) ([]byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	groups := make(map[shared][]byte)

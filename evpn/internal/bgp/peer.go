@@ -23,17 +23,17 @@ type peer struct {
 	b *BGP
 
 	link    *unnumbered.Link // of Peer.Interface, or nil
-	ctx     context.Context  // done: no more sessions; under mu, as are running's Adds
+	ctx     context.Context  // done: no more sessions; set by start, under mu, as running.Add is called
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // run, the link, and sessions that the peer has begun
 	moved   chan struct{}  // another address is known: it is tried at once
 
 	mu       sync.Mutex
-	at       reach
-	current  *session // in OpenConfirm or Established
-	change   chan struct{}
-	incoming net.Conn // one of the peer's before OpenConfirm, or nil
-	dialing  bool     // one of ours has said OPEN, and runs
+	at       location
+	current  *session      // in OpenConfirm or Established, or nil
+	change   chan struct{} // closed, and replaced, when current has ended or at is another
+	incoming net.Conn      // one of the peer's before OpenConfirm, or nil
+	dialing  bool          // one of ours has said OPEN, and runs
 	state    string
 	since    time.Time
 	last     error
@@ -76,7 +76,7 @@ func (p *peer) start(ctx context.Context) {
 	if p.link != nil {
 		p.running.Go(func() { p.link.Run(p.ctx) })
 	} else {
-		p.at = reach{p.Addr, p.ctx, p.cancel}
+		p.at = location{p.Addr, p.ctx, p.cancel}
 	}
 	p.running.Go(func() { p.run(p.ctx) })
 }
@@ -103,7 +103,7 @@ func (p *peer) stop(cause error) {
 func (p *peer) run(ctx context.Context) {
 	pause := time.Duration(0)
 	for p.idle(ctx, &pause) {
-		at := p.reach()
+		at := p.location()
 		if at.ctx == nil {
 			continue
 		}
@@ -175,6 +175,7 @@ func (p *peer) begin() bool {
 	return p.dialing
 }
 
+// failed notes why a connection ended, or was none, unless another was kept in its place.
 func (p *peer) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,15 +199,15 @@ func collided(err error) bool {
 	return errors.Is(err, errCollision) || ok && n.Code == errCease && n.Subcode == ceaseCollision
 }
 
-func (p *peer) dial(at reach) (c net.Conn, err error) {
+func (p *peer) dial(at location) (c net.Conn, err error) {
 	d := net.Dialer{Timeout: openTime, Control: func(_, _ string, c syscall.RawConn) error {
 		return onSocket(c, func(fd uintptr) error { return p.prepare(fd, at.addr) })
 	}}
 	p.b.conf.In(func() {
 		if p.Local.IsValid() {
-			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(numbered(p.Local), 0))
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(withIndex(p.Local), 0))
 		}
-		c, err = d.DialContext(at.ctx, "tcp", netip.AddrPortFrom(numbered(at.addr), p.Port).String())
+		c, err = d.DialContext(at.ctx, "tcp", netip.AddrPortFrom(withIndex(at.addr), p.Port).String())
 	})
 	return c, err
 }
@@ -265,7 +266,7 @@ func (p *peer) keep(d time.Duration, f func()) {
 	p.stale = t
 }
 
-// gone, over and the sink's methods are called with BGP.mu.
+// gone forgets all routes of the peer. BGP.mu is held, as in over and the methods of intake.
 func (p *peer) gone(err error) {
 	p.b.taken -= max(len(p.known)-p.b.share, 0)
 	clear(p.known)
@@ -293,7 +294,7 @@ func (p *peer) over() {
 // intake is the sink of a session's UPDATEs.
 type intake struct {
 	*peer
-	full bool // the limit was met
+	limited bool // Peer.MaxRoutes was met
 }
 
 func (p *intake) learned(r *route.Route) {
@@ -301,7 +302,7 @@ func (p *intake) learned(r *route.Route) {
 	if _, ok := p.known[h]; !ok {
 		switch {
 		case len(p.known) >= p.MaxRoutes:
-			p.full = true
+			p.limited = true
 			p.leaveOut("limit")
 			return
 		case !p.b.room(len(p.known)):
@@ -316,7 +317,7 @@ func (p *intake) learned(r *route.Route) {
 // leaveOut leaves a route out for which there is no room.
 func (p *intake) leaveOut(reason string) {
 	p.missing++
-	p.b.full = true
+	p.b.short = true
 	p.malformed(reason)
 }
 

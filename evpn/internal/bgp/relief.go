@@ -15,16 +15,16 @@ func (b *BGP) spare(p *peer) int {
 // relieve asks peers for their routes when there is room for those that were left out, or for a sixteenth of the limit: not whenever
 // a route goes. b.mu is held.
 func (b *BGP) relieve() {
-	if !b.full {
+	if !b.short {
 		return
 	}
-	b.full = false
+	b.short = false
 	for _, p := range *b.peers.Load() {
 		if p.missing == 0 {
 			continue
 		}
 		if b.spare(p) < min(p.missing, max(min(p.MaxRoutes, b.limit)/16, 1)) || !p.ask() {
-			b.full = true
+			b.short = true
 		}
 	}
 }

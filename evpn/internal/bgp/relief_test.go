@@ -80,7 +80,7 @@ func TestReliefOfOthers(t *testing.T) {
 	two.sayAll(all[15:30]) // of which five are its share
 	until(t, "10 left out", func() bool { return b.Status()[1].Missing == 10 && b.Status()[1].LeftOut["limit-of-all"] == 10 })
 	one.withdrawAll(all[:15])
-	if got := two.want(typeRefresh); !ours(got) {
+	if got := two.want(typeRefresh); !isEVPN(got) {
 		t.Errorf("%x", got)
 	}
 	two.sayAll(all[15:30])
@@ -128,13 +128,13 @@ func TestSpare(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.2")
 	for _, c := range []struct {
 		known, missing, max, limit, taken int
-		full                              bool // still
+		short                             bool // still
 	}{
-		{known: 100, missing: 1, max: 100, limit: 1000, taken: 500, full: true},
+		{known: 100, missing: 1, max: 100, limit: 1000, taken: 500, short: true},
 		{known: 99, missing: 1, max: 100, limit: 1000, taken: 500},
-		{known: 95, missing: 9, max: 100, limit: 1000, taken: 500, full: true},
+		{known: 95, missing: 9, max: 100, limit: 1000, taken: 500, short: true},
 		{known: 94, missing: 9, max: 100, limit: 1000, taken: 500},
-		{known: 600, missing: 70, max: 1000, limit: 1000, taken: 1000, full: true},
+		{known: 600, missing: 70, max: 1000, limit: 1000, taken: 1000, short: true},
 		{known: 600, missing: 70, max: 1000, limit: 1000, taken: 938},
 		{known: 450, missing: 50, max: 1000, limit: 1000, taken: 1000},
 	} {
@@ -146,19 +146,19 @@ func TestSpare(t *testing.T) {
 		for i := range c.known {
 			p.known[uint64(i)] = 0
 		}
-		b.taken, p.missing, b.full = c.taken, c.missing, true
+		b.taken, p.missing, b.short = c.taken, c.missing, true
 		s := &session{peer: p, queue: newQueue(), live: true, open: open{refresh: true}}
 		p.current = s
 		b.relieve()
-		if b.full != c.full || s.ask.Load() == c.full || (p.missing == 0) == c.full {
-			t.Errorf("%+v: full %v, asked %v, missing %d", c, b.full, s.ask.Load(), p.missing)
+		if b.short != c.short || s.ask.Load() == c.short || (p.missing == 0) == c.short {
+			t.Errorf("%+v: short %v, asked %v, missing %d", c, b.short, s.ask.Load(), p.missing)
 		}
-		if c.full {
+		if c.short {
 			continue
 		}
 		s.ask.Store(false)
-		p.missing, b.full = c.missing, true
-		if b.relieve(); s.ask.Load() || p.asking == nil || !b.full {
+		p.missing, b.short = c.missing, true
+		if b.relieve(); s.ask.Load() || p.asking == nil || !b.short {
 			t.Errorf("%+v: asked twice", c)
 		}
 		p.asking.Stop()

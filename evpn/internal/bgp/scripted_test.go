@@ -328,11 +328,11 @@ func TestLateCollision(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.2")
 	b, h, _ := start(t, Config{AS: 65000, RouterID: netip.MustParseAddr("192.0.2.1"), Peers: []Peer{{Addr: addr, AS: 65000, Passive: true}}})
 	p := (*b.peers.Load())[addr]
-	until(t, "the peer", func() bool { return p.reach().ctx != nil })
+	until(t, "the peer", func() bool { return p.location().ctx != nil })
 	begin := func(dialed bool) *script {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { theirs.Close() })
-		p.running.Go(func() { p.failed(second(p.session(p.reach(), ours, dialed))) })
+		p.running.Go(func() { p.failed(second(p.session(p.location(), ours, dialed))) })
 		s := &script{t, theirs, bufio.NewReader(theirs)}
 		s.want(typeOpen)
 		return s
@@ -481,7 +481,7 @@ func BenchmarkDecode(b *testing.B) {
 	one := many(1)
 	a := sharedOf(&one[0])
 	m := internal.reach(&a, body)[headerLen:]
-	d := decoder{speaker: internal}
+	d := decoder{agreement: internal}
 	var s nobody
 	b.ReportAllocs()
 	for s.n < b.N {

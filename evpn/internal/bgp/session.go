@@ -25,22 +25,22 @@ type session struct {
 	addr   netip.Addr // of the peer
 	conn   net.Conn
 	dialed bool
-	anew   bool // when the peer opened it, there was a session
+	anew   bool // the peer opened it while it had a session
 	open   open // what the peer said
-	agreed speaker
-	hold   time.Duration
-	queue  queue
-	ask    atomic.Bool // for a route refresh
-	live   bool        // Established; under peer.mu
+	agreed agreement
+	hold   time.Duration // agreed on, 0 for none
+	queue  queue         // what the peer has still to be told; under out.mu
+	ask    atomic.Bool   // the peer is to be asked for all its routes
+	live   bool          // Established; under peer.mu
 	done   chan struct{}
 
-	once   sync.Once
-	ending atomic.Bool
-	cause  error // why we ended it
+	once   sync.Once   // around the end of the connection, and cause
+	ending atomic.Bool // a NOTIFICATION is being written
+	cause  error       // why we ended it, nil if the peer did; to be read after end
 }
 
 // session runs a connection to its end, and reports whether it was established.
-func (p *peer) session(at reach, c net.Conn, dialed bool) (established bool, err error) {
+func (p *peer) session(at location, c net.Conn, dialed bool) (established bool, err error) {
 	ctx := at.ctx
 	s := &session{peer: p, addr: at.addr, conn: c, dialed: dialed, done: make(chan struct{}), queue: newQueue()}
 	defer close(s.done)
@@ -125,7 +125,7 @@ func (s *session) begin(r *bufio.Reader, buf []byte) error {
 		return n
 	}
 	s.open, s.hold = *o, min(o.hold, s.Hold)
-	s.agreed = speaker{as: s.b.conf.AS, peerAS: o.as, id: s.b.id, as4: o.as4, extended: o.extended, ownAS: int(s.OwnAS)}
+	s.agreed = agreement{as: s.b.conf.AS, peerAS: o.as, id: s.b.id, as4: o.as4, extended: o.extended, ownAS: int(s.OwnAS)}
 	if err := s.claim(); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *session) established(r *bufio.Reader, buf []byte) (bool, error) {
 		}
 		failed <- err
 	}()
-	err := s.listen(r, buf)
+	err := s.hear(r, buf)
 	close(stop)
 	s.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	if werr := <-failed; werr != nil && (errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)) {
@@ -239,9 +239,9 @@ func (s *session) established(r *bufio.Reader, buf []byte) (bool, error) {
 	return true, err
 }
 
-// listen reads until the session ends. Time in which the speaker does not take what was read is not the peer's.
-func (s *session) listen(r *bufio.Reader, buf []byte) error {
-	d := decoder{speaker: s.agreed}
+// hear reads until the session ends. Time in which the handler does not take what was read is not the peer's.
+func (s *session) hear(r *bufio.Reader, buf []byte) error {
+	d := decoder{agreement: s.agreed}
 	sink := intake{peer: s.peer}
 	for {
 		if s.hold > 0 {
@@ -263,11 +263,11 @@ func (s *session) listen(r *bufio.Reader, buf []byte) error {
 			if n != nil {
 				return n
 			}
-			if sink.full && s.LimitResets {
+			if sink.limited && s.LimitResets {
 				return notify(errCease, ceaseRoutes)
 			}
 		case typeRefresh:
-			if len(body) == 4 && ours(body) && body[2] == 0 {
+			if len(body) == 4 && isEVPN(body) && body[2] == 0 {
 				s.b.out.again(&s.queue)
 			}
 		case typeOpen:

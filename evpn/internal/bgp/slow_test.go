@@ -43,8 +43,8 @@ func newReader(t *testing.T, b *BGP, addr netip.Addr) *reader {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	p := (*b.peers.Load())[addr]
-	p.running.Go(func() { p.failed(second(p.session(p.reach(), ours, false))) })
-	r := &reader{script: script{t, theirs, bufio.NewReaderSize(theirs, 1<<10)}, d: decoder{speaker: internal}, routes: map[route.Key]route.Route{}}
+	p.running.Go(func() { p.failed(second(p.session(p.location(), ours, false))) })
+	r := &reader{script: script{t, theirs, bufio.NewReaderSize(theirs, 1<<10)}, d: decoder{agreement: internal}, routes: map[route.Key]route.Route{}}
 	r.want(typeOpen)
 	r.say(helloAs(addr.As4(), 0, 0))
 	r.want(typeKeepalive)

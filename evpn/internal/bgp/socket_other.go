@@ -13,7 +13,7 @@ func setPassword(uintptr, netip.Addr, string) error {
 }
 
 func zoneOf(c net.Conn) string {
-	return numbered(c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()).Zone()
+	return withIndex(c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()).Zone()
 }
 
 func setTTL(uintptr, bool, uint8) error { return errors.New("hops: TTL security needs Linux") }

@@ -7,8 +7,8 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 )
 
-// speaker is what the two ends of a session have agreed on, as reading and writing UPDATEs needs it.
-type speaker struct {
+// agreement is what the two ends of a session have agreed on, as reading and writing UPDATEs needs it.
+type agreement struct {
 	as, peerAS uint32
 	id         [4]byte // ours
 	as4        bool    // four-octet AS numbers
@@ -16,9 +16,9 @@ type speaker struct {
 	ownAS      int     // how often our AS may be in a path
 }
 
-func (s *speaker) external() bool { return s.as != s.peerAS }
+func (s *agreement) external() bool { return s.as != s.peerAS }
 
-func (s *speaker) limit() int {
+func (s *agreement) limit() int {
 	if s.extended {
 		return maxExtended
 	}
@@ -35,7 +35,7 @@ type sink interface {
 
 // decoder reads the UPDATEs of one session.
 type decoder struct {
-	speaker
+	agreement
 	pool  pool
 	attrs attributes
 	route route.Route // the one at hand
@@ -56,7 +56,7 @@ func (d *decoder) update(b []byte, h sink) *Notification {
 		h.malformed("family") // IPv4 unicast, which was not agreed on
 	}
 	a := &d.attrs
-	if err := a.parse(at[2:2+m], &d.speaker); err != nil {
+	if err := a.parse(at[2:2+m], &d.agreement); err != nil {
 		return err
 	}
 	if a.has(attrUnreach) {

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// numbered returns an address with the number of its interface in place of the name. The caller is where the interface is: package net
+// withIndex returns an address with the number of its interface in place of the name. The caller is where the interface is: package net
 // remembers the names of all namespaces in one table.
-func numbered(a netip.Addr) netip.Addr {
+func withIndex(a netip.Addr) netip.Addr {
 	if i, err := net.InterfaceByName(a.Zone()); a.Zone() != "" && err == nil {
 		return a.WithZone(strconv.Itoa(i.Index))
 	}
@@ -24,7 +24,7 @@ func (b *BGP) peerOf(c net.Conn) (found *peer) {
 	b.conf.In(func() {
 		addr = addr.WithZone(zoneOf(c))
 		for _, p := range *b.peers.Load() {
-			if at := p.where(); at.WithZone("") == addr.WithZone("") && numbered(at) == addr {
+			if at := p.location().addr; at.WithZone("") == addr.WithZone("") && withIndex(at) == addr {
 				found = p
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/unnumbered"
 )
 
-// A reach is where a peer is.
-type reach struct {
+// A location is where a peer is.
+type location struct {
 	addr   netip.Addr
 	ctx    context.Context // done when the peer is no longer there; nil: it is nowhere
 	cancel context.CancelCauseFunc
@@ -20,13 +20,11 @@ type lost struct{ error }
 
 func isLost(err error) bool { return errors.As(err, &lost{}) }
 
-func (p *peer) reach() reach {
+func (p *peer) location() location {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at
 }
-
-func (p *peer) where() netip.Addr { return p.reach().addr }
 
 // newLink looks for the peer on its interface.
 func (p *peer) newLink() *unnumbered.Link {
@@ -58,7 +56,7 @@ func (p *peer) found(addr netip.Addr) {
 func (p *peer) lost(why error) {
 	p.mu.Lock()
 	at := p.at
-	p.at = reach{}
+	p.at = location{}
 	p.mu.Unlock()
 	if p.ctx.Err() == nil { // else sessions end for another reason
 		at.cancel(lost{why})
@@ -67,7 +65,7 @@ func (p *peer) lost(why error) {
 		return
 	}
 	for _, other := range *p.b.peers.Load() {
-		if other.where().WithZone("") == at.addr.WithZone("") {
+		if other.location().addr.WithZone("") == at.addr.WithZone("") {
 			return // another interface leads to a router with this address
 		}
 	}
