@@ -35,14 +35,3 @@ func (c *Claim) Beats(d *Claim) bool {
 	}
 	return bytes.Compare(a, b) < 0
 }
-
-// Best returns the number of the claim that counts, -1 without any.
-func Best(claims []Claim) int {
-	best := -1
-	for i := range claims {
-		if best < 0 || claims[i].Beats(&claims[best]) {
-			best = i
-		}
-	}
-	return best
-}

@@ -22,7 +22,7 @@ const (
 // MaxMoves is the limit of Config.Moves.
 const MaxMoves = 16
 
-func (c *Config) full() Config {
+func (c *Config) withDefaults() Config {
 	return Config{cmp.Or(c.Moves, DefaultMoves), cmp.Or(c.Window, DefaultWindow), cmp.Or(c.Hold, DefaultHold)}
 }
 
@@ -40,7 +40,7 @@ type Host struct {
 // the sequence to claim the host with, behind all that were seen, and whether to claim it: not a duplicate, nor a host that cannot
 // move. A host that comes from elsewhere has moved.
 func (h *Host) Here(now time.Duration, theirs *Claim, c Config) (sequence uint32, ok bool) {
-	c = c.full()
+	c = c.withDefaults()
 	if h.claimed && theirs == nil && h.gone != 0 && now-h.gone > c.Hold {
 		*h = Host{duplicate: h.duplicate}
 	}
@@ -75,7 +75,7 @@ func (h *Host) Beside(theirs *Claim) (sequence uint32, ok bool) {
 func (h *Host) There(now time.Duration, theirs *Claim, c Config) {
 	h.gone = 0
 	if h.claimed && theirs.Sequence > h.sequence {
-		h.moved(now, c.full())
+		h.moved(now, c.withDefaults())
 	}
 	h.sequence, h.claimed = max(h.sequence, theirs.Sequence), true
 }
@@ -86,7 +86,7 @@ func (h *Host) Gone(now time.Duration) { h.gone = max(now, 1) }
 
 // Forgotten reports whether nothing of a Host needs to be remembered.
 func (h *Host) Forgotten(now time.Duration, c Config) bool {
-	return !h.duplicate && (!h.claimed || h.gone != 0 && (h.sequence == 0 && h.n == 0 || now-h.gone > c.full().Hold))
+	return !h.duplicate && (!h.claimed || h.gone != 0 && (h.sequence == 0 && h.n == 0 || now-h.gone > c.withDefaults().Hold))
 }
 
 // Duplicate reports whether the MAC has moved too often: then it is claimed here no more, until Clear.

@@ -185,8 +185,8 @@ func (t *Table) settle(e *ethernet) {
 	e.slot = t.far.add(first, e)
 }
 
-// disuse takes a path of type 1 or 4 away.
-func (t *Table) disuse(p *path) {
+// unuseEthernet is unuse of types 1 and 4.
+func (t *Table) unuseEthernet(p *path) {
 	e := t.ethernets[p.Segment]
 	if e == nil {
 		return
@@ -210,8 +210,8 @@ func (t *Table) disuse(p *path) {
 	t.stir(e)
 }
 
-// uses reports whether a path of type 1 or 4 is used.
-func (t *Table) uses(p *path) (is bool) {
+// usesEthernet is uses of types 1 and 4.
+func (t *Table) usesEthernet(p *path) (is bool) {
 	e := t.ethernets[p.Segment]
 	if e == nil {
 		return false

@@ -45,7 +45,7 @@ func (h *host) routes(t *Table) (list []route.Route) {
 		both := targets
 		if v != nil && v.symmetric() && !a.ip.Netip().IsLinkLocalUnicast() {
 			r.Labels[1], r.NumLabels = uint32(v.L3VNI), 2
-			both = join(targets, t.exports(v.VRF.Export, v.L3VNI))
+			both = union(targets, t.exports(v.VRF.Export, v.L3VNI))
 			more = append(more, route.RouterMAC(v.RouterMAC))
 		}
 		r.Communities = communities(both, more...)
@@ -54,8 +54,8 @@ func (h *host) routes(t *Table) (list []route.Route) {
 	return list
 }
 
-// join returns the targets of both lists, each once.
-func join(a, b []route.Target) []route.Target {
+// union returns the targets of both lists, each once.
+func union(a, b []route.Target) []route.Target {
 	list := slices.Clone(a)
 	for _, t := range b {
 		if !slices.Contains(list, t) {
@@ -92,7 +92,6 @@ func (h *host) hold(t *Table) {
 // ownFlood says that we want the floods of a segment.
 type ownFlood struct {
 	nothing
-	t *Table
 	s *segment
 }
 
@@ -116,7 +115,6 @@ func (f *ownFlood) routes(t *Table) []route.Route {
 // A gateway says the addresses of gateways that only we have (RFC 7432, section 10.1).
 type gateway struct {
 	nothing
-	t *Table
 	s *segment
 }
 

@@ -274,7 +274,7 @@ func (m *homed) routes(t *Table) (list []route.Route) {
 		r := route.Route{Key: route.Key{Kind: route.AutoDiscovery, RD: t.rdOf(s), Segment: m.ESI}, NumLabels: 1, NextHop: s.VTEP, Communities: communities(own)}
 		r.Labels[0] = uint32(vni)
 		list = append(list, r)
-		targets = join(targets, own)
+		targets = union(targets, own)
 	}
 	for i, part := range slices.Collect(slices.Chunk(targets, maxTargets)) {
 		r := route.Route{Key: route.Key{Kind: route.AutoDiscovery, RD: rd, Tag: route.AllTags, Segment: m.ESI}, NumLabels: 1, NextHop: us,

@@ -17,12 +17,12 @@ type host struct {
 	s      *segment
 	mac    frame.MAC
 	claims []*path // of peers
-	slot   slot    // in segment.remote
+	slot   slot    // in segment.far
 	group  *group  // nil = the claim that counts is on no Ethernet segment
 
 	here     bool // the switch has it on a port
 	static   bool // and the configuration says so
-	claimed  bool // we say that it is here
+	claimed  bool // we say that it is here: no claim of a peer counts
 	unseen   bool // since Mark
 	absent   bool // the port is without a carrier: see absent.go
 	override bool // a row of ours replaces what the switch has learned
@@ -50,7 +50,7 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 	}
 	h := s.hosts[p.MAC]
 	if h == nil || len(h.claims) == 0 {
-		if !s.remote.room(p.VTEP, t.cfg.MaxHosts, func(x *host) { x.evict(t, now) }) {
+		if !s.far.room(p.VTEP, t.cfg.MaxHosts, func(x *host) { x.evict(t, now) }) {
 			return leftSegmentLimit
 		}
 	} else if len(h.claims) >= t.cfg.MaxAddrs*4 {
@@ -58,7 +58,7 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 	}
 	h = s.host(p.MAC)
 	h.claims = append(h.claims, p)
-	s.remote.settle(&h.slot, h.claims, h)
+	s.far.settle(&h.slot, h.claims, h)
 	h.contest(t, now)
 	t.touch(h)
 	return ""
@@ -106,10 +106,10 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 	if h.claims = remove(h.claims, p); len(h.claims) == n {
 		return
 	}
-	h.s.remote.settle(&h.slot, h.claims, h)
+	h.s.far.settle(&h.slot, h.claims, h)
 	if len(h.claims) == 0 {
 		h.claims = nil
-		t.anew = h.s.remote.relieve(t.cfg.MaxHosts) || t.anew
+		t.anew = h.s.far.relieve(t.cfg.MaxHosts) || t.anew
 	}
 	h.fewer(t, now)
 	h.contest(t, now)
@@ -120,7 +120,7 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 func (h *host) evict(t *Table, now time.Duration) {
 	was := h.claims
 	h.claims = nil
-	h.s.remote.remove(&h.slot)
+	h.s.far.remove(&h.slot)
 	for _, p := range was {
 		t.leaveOut(p, leftSegmentLimit)
 	}

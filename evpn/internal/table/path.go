@@ -109,7 +109,7 @@ func (t *Table) Down(now time.Duration, peer netip.Addr) {
 func (t *Table) again(now time.Duration) {
 	claimed := map[*host]bool{}
 	for _, s := range t.segments {
-		s.remote, s.flooded = shared[*host]{}, shared[*flood]{}
+		s.far, s.flooded = shared[*host]{}, shared[*flood]{}
 		for _, f := range s.floods {
 			f.paths, f.slot = nil, slot{}
 			t.touch(f)
@@ -201,43 +201,46 @@ func (t *Table) unuse(now time.Duration, p *path) {
 		return
 	}
 	if p.Kind == route.AutoDiscovery || p.Kind == route.Segment {
-		t.disuse(p)
+		t.unuseEthernet(p)
 		return
 	}
 	t.importers(p.Communities, func(s *segment) { t.leave(now, s, p) }, func(v *vrf) {
 		if x := v.prefixes[p.prefix()]; x != nil {
-			if i := slices.Index(x.paths, p); i >= 0 {
-				x.paths = slices.Delete(x.paths, i, i+1)
-				v.far.settle(&x.slot, x.paths, x)
-				t.touch(x)
-			}
+			x.remove(t, p)
 		}
 	})
 }
 
 // leaveOut notes that a path has had to make room, unless it is used elsewhere.
 func (t *Table) leaveOut(p *path, why string) {
-	used := false
-	t.importers(p.Communities, func(s *segment) {
-		switch p.Kind {
-		case route.MACIP:
-			h := s.hosts[p.MAC]
-			used = used || h != nil && slices.Contains(h.claims, p)
-		case route.Multicast:
-			f := s.floods[p.Tunnel]
-			used = used || f != nil && slices.Contains(f.paths, p)
-		}
-	}, func(v *vrf) {
-		x := v.prefixes[p.prefix()]
-		used = used || x != nil && slices.Contains(x.paths, p)
-	})
-	if !used && !t.uses(p) {
+	if !t.uses(p) {
 		p.left = why
 		t.left[why]++
 	}
 }
 
-// leave takes a path away from a segment.
+// uses reports whether a path is used anywhere.
+func (t *Table) uses(p *path) (is bool) {
+	if p.Kind == route.AutoDiscovery || p.Kind == route.Segment {
+		return t.usesEthernet(p)
+	}
+	t.importers(p.Communities, func(s *segment) {
+		switch p.Kind {
+		case route.MACIP:
+			h := s.hosts[p.MAC]
+			is = is || h != nil && slices.Contains(h.claims, p)
+		case route.Multicast:
+			f := s.floods[p.Tunnel]
+			is = is || f != nil && slices.Contains(f.paths, p)
+		}
+	}, func(v *vrf) {
+		x := v.prefixes[p.prefix()]
+		is = is || x != nil && slices.Contains(x.paths, p)
+	})
+	return is
+}
+
+// leave takes a path away from where a segment uses it.
 func (t *Table) leave(now time.Duration, s *segment, p *path) {
 	switch p.Kind {
 	case route.Multicast:

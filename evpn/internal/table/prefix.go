@@ -45,6 +45,19 @@ func (t *Table) usePrefix(v *vrf, p *path) (left string) {
 	return ""
 }
 
+// remove takes a path away.
+func (x *prefix) remove(t *Table, p *path) {
+	n := len(x.paths)
+	if x.paths = remove(x.paths, p); len(x.paths) == n {
+		return
+	}
+	x.v.far.settle(&x.slot, x.paths, x)
+	if len(x.paths) == 0 {
+		t.anew = x.v.far.relieve(t.cfg.MaxRoutes) || t.anew
+	}
+	t.touch(x)
+}
+
 // evict makes room for a prefix at another VTEP.
 func (x *prefix) evict(t *Table) {
 	was := x.paths
@@ -182,13 +195,10 @@ func (x *prefix) routes(t *Table) []route.Route {
 
 func (x *prefix) was() *[]route.Key { return &x.told }
 
-func (x *prefix) settled(t *Table, _ time.Duration) {
-	v := x.v
-	if len(x.paths) != 0 || x.local != (local{}) || x.here != 0 || v.prefixes[x.prefix] != x {
-		return
+func (x *prefix) settled(*Table, time.Duration) {
+	if v := x.v; len(x.paths) == 0 && x.local == (local{}) && x.here == 0 && v.prefixes[x.prefix] == x {
+		delete(v.prefixes, x.prefix)
 	}
-	delete(v.prefixes, x.prefix)
-	t.anew = v.far.relieve(t.cfg.MaxRoutes) || t.anew
 }
 
 // count counts hosts here that have addresses.

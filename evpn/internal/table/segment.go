@@ -49,7 +49,7 @@ type VRF struct {
 type segment struct {
 	Segment
 	hosts   map[frame.MAC]*host
-	remote  shared[*host] // hosts that peers claim
+	far     shared[*host] // those that peers claim
 	floods  map[route.Addr]*flood
 	flooded shared[*flood] // VTEPs in the flood list
 
@@ -72,7 +72,7 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 	switch {
 	case fresh:
 		s = &segment{hosts: map[frame.MAC]*host{}, floods: map[route.Addr]*flood{}}
-		s.own, s.gateway = &ownFlood{t: t, s: s}, &gateway{t: t, s: s}
+		s.own, s.gateway = &ownFlood{s: s}, &gateway{s: s}
 		t.segments[c.VNI] = s
 		t.number(c.VNI)
 	case equalSegment(&s.Segment, &c):
@@ -196,7 +196,8 @@ func (t *Table) DeleteVRF(name string) {
 	t.changed()
 }
 
-// changed has all routes of peers imported anew.
+// changed finds out anew who imports what, and has all routes of peers imported anew. Until then places keep paths to which importers may
+// lead no more; again empties them.
 func (t *Table) changed() {
 	t.anew = true
 	clear(t.imports)

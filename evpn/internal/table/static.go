@@ -56,12 +56,14 @@ func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
 type local struct{ connected, static int }
 
 // Connected says that we have one more gateway in a network of a VRF (1), or one less (-1).
-func (t *Table) Connected(vrf string, p netip.Prefix, by int) { t.ours(vrf, p, local{connected: by}) }
+func (t *Table) Connected(vrf string, p netip.Prefix, by int) {
+	t.addLocal(vrf, p, local{connected: by})
+}
 
 // Static says that the configuration, or another control plane, has one more route to a prefix of a VRF (1), or one less (-1).
-func (t *Table) Static(vrf string, p netip.Prefix, by int) { t.ours(vrf, p, local{static: by}) }
+func (t *Table) Static(vrf string, p netip.Prefix, by int) { t.addLocal(vrf, p, local{static: by}) }
 
-func (t *Table) ours(name string, p netip.Prefix, by local) {
+func (t *Table) addLocal(name string, p netip.Prefix, by local) {
 	if !p.IsValid() || p.Addr().IsLinkLocalUnicast() || p.Addr().IsLoopback() || p.Addr().IsMulticast() {
 		return
 	}

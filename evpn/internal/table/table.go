@@ -54,7 +54,7 @@ type Table struct {
 	byL3VNI  map[frame.VNI]*vrf                 // with derived targets
 	imports  map[route.Target][]*segment        // explicit ones
 	vrfsOf   map[route.Target][]*vrf            // likewise
-	own      map[route.Addr]bool                // our VTEPs
+	own      map[route.Addr]bool                // our VTEPs: what leads to one is left out
 	numbers  map[any]uint16                     // of a VNI or the name of a VRF, in its RD
 	peers    map[netip.Addr]map[route.Key]*path // what each peer has said
 	left     map[string]int                     // paths of peers that are used nowhere, by reason
@@ -78,7 +78,8 @@ type Table struct {
 	ledger  control.Ledger[place]
 }
 
-// A place is where routes are used: a host, a flood list's entry, a prefix.
+// A place is where routes of peers are used, or ours are from: a host, an entry of a flood list, a prefix, a group of hosts; and the floods,
+// gateways and Ethernet segments that are ours.
 type place interface {
 	rows() []control.Row                 // for the switch
 	routes(t *Table) []route.Route       // for peers
@@ -86,7 +87,7 @@ type place interface {
 	settled(t *Table, now time.Duration) // after a Flush
 }
 
-func (c Config) full() Config {
+func (c Config) withDefaults() Config {
 	c.MaxHosts = cmp.Or(c.MaxHosts, DefaultMaxHosts)
 	c.MaxAddrs = cmp.Or(c.MaxAddrs, 64)
 	c.MaxRoutes = cmp.Or(c.MaxRoutes, DefaultMaxRoutes)
@@ -97,7 +98,7 @@ func (c Config) full() Config {
 
 // Configure changes the limits, the mobility of hosts, the distance of routes, and how long a duplicate stays one.
 func (t *Table) Configure(c Config) {
-	c = c.full()
+	c = c.withDefaults()
 	was := t.cfg
 	t.cfg.MaxHosts, t.cfg.MaxAddrs, t.cfg.MaxRoutes, t.cfg.MaxVTEPs = c.MaxHosts, c.MaxAddrs, c.MaxRoutes, c.MaxVTEPs
 	t.cfg.MaxEthernets = c.MaxEthernets
@@ -123,7 +124,7 @@ func (t *Table) Configure(c Config) {
 // New returns a Table that knows nothing.
 func New(c Config) *Table {
 	return &Table{
-		cfg:        c.full(),
+		cfg:        c.withDefaults(),
 		segments:   map[frame.VNI]*segment{},
 		vrfs:       map[string]*vrf{},
 		byL3VNI:    map[frame.VNI]*vrf{},
@@ -196,9 +197,6 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 	}
 	return err
 }
-
-// Resync has the next Flush pass all rows.
-func (t *Table) Resync() { t.ledger.Resync() }
 
 // More reports whether the last Flush has left some of what had changed before.
 func (t *Table) More() bool { return t.more }

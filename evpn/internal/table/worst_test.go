@@ -47,7 +47,7 @@ func worstVTEP(t *testing.T, say func(i int) *route.Route, has func(l *lab) int,
 		l.flush()
 		l.flush()
 		s, v := l.segments[100], l.vrfs["red"]
-		if len(l.Left())+len(s.hosts)+len(s.floods)+len(v.prefixes)+s.remote.size+s.flooded.size+v.far.size+len(s.remote.of)+len(s.flooded.of)+len(v.far.of) != 0 {
+		if len(l.Left())+len(s.hosts)+len(s.floods)+len(v.prefixes)+s.far.size+s.flooded.size+v.far.size+len(s.far.of)+len(s.flooded.of)+len(v.far.of) != 0 {
 			t.Errorf("%v, %d hosts, %d VTEPs, %d prefixes are left at the end", l.Left(), len(s.hosts), len(s.floods), len(v.prefixes))
 		}
 		return kept
