@@ -176,9 +176,12 @@ func (c *Config) Check() error {
 	}
 	c.checkEthernets(w)
 	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, DefaultMoves)
-	for name, d := range map[string]time.Duration{"Window": c.Mobility.Window, "Hold": c.Mobility.Hold, "Release": c.Mobility.Release} {
-		if d < 0 {
-			w.Want("Mobility."+name, d, "0 or longer")
+	for _, x := range []struct {
+		name string
+		time time.Duration
+	}{{"Window", c.Mobility.Window}, {"Hold", c.Mobility.Hold}, {"Release", c.Mobility.Release}} {
+		if x.time < 0 {
+			w.Want("Mobility."+x.name, x.time, "0 or longer")
 		}
 	}
 	w.Limit("MaxHosts", c.MaxHosts)
@@ -223,6 +226,7 @@ func (c *Config) bgp() (bgp.Config, error) {
 	return b, nil
 }
 
+// withoutFiles returns the settings of BGP, without passwords from files.
 func (c *Config) withoutFiles() bgp.Config {
 	b := bgp.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, In: c.In, MaxRoutes: max(c.MaxPaths, 0)}
 	for _, p := range c.Peers {

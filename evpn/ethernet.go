@@ -110,18 +110,18 @@ func (x *EthernetSegment) table() table.EthernetSegment {
 	return t
 }
 
-// A place is a port, and the segments that it is a member of, sorted.
-type place struct {
+// A portState is what is known of a port: where frames to it go, and the segments that it is a member of.
+type portState struct {
 	dest frame.Dest
-	vnis []frame.VNI
-	dead bool // its device has no carrier
+	vnis []frame.VNI // sorted
+	dead bool        // its device has no carrier
 }
 
 // plug notes that a port has become a member of a segment, unplug that it is none any more.
 func (s *Speaker) plug(now time.Duration, e *frame.Event) {
 	p := s.seen.ports[e.Name]
 	if p == nil {
-		p = &place{dead: !s.node.Carrier(e.Name)}
+		p = &portState{dead: !s.node.Carrier(e.Name)}
 		s.seen.ports[e.Name] = p
 	}
 	p.dest = e.Dest
@@ -146,8 +146,8 @@ func (s *Speaker) unplug(now time.Duration, name string, vni frame.VNI) {
 }
 
 // ethernet has the table know where a port is, if that is on an Ethernet segment.
-func (s *Speaker) ethernet(now time.Duration, port string) {
-	if !s.seen.listing && slices.ContainsFunc(s.cfg.EthernetSegments, func(x EthernetSegment) bool { return x.Port == port }) {
+func (s *Speaker) ethernet(now time.Duration, name string) {
+	if !s.seen.listing && slices.ContainsFunc(s.cfg.EthernetSegments, func(x EthernetSegment) bool { return x.Port == name }) {
 		s.ethernets(now)
 	}
 }

@@ -284,7 +284,7 @@ func TestHomedListed(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		check.Slice(t, "states", states(), []string{"up", "up"})
-		l.speaker.do(func(time.Duration) { l.speaker.list() })
+		l.speaker.do(l.speaker.list)
 		check.Slice(t, "states after a list", states(), []string{"up", "up"})
 	})
 }

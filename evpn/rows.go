@@ -7,7 +7,8 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 )
 
-// rows are changes that other owners have made, and nobody has carried out yet: how often a row was added, less how often it was removed.
+// rows are changes that other owners have made, and takeRows has not carried out yet: how often a row was added, less how often it was
+// removed.
 type rows struct {
 	mu     sync.Mutex
 	hosts  map[control.MAC]int
@@ -59,12 +60,12 @@ func (w *rows) note(r control.Row, by int, routes bool) {
 }
 
 // takeRows carries out what rows has: hosts that the configuration has on a port are here, and never move; routes are advertised.
-func (s *Speaker) takeRows() {
+// s.mu is held.
+func (s *Speaker) takeRows(now time.Duration) {
 	s.rows.mu.Lock()
 	hosts, routes := s.rows.hosts, s.rows.routes
 	s.rows.hosts, s.rows.routes = nil, nil
 	s.rows.mu.Unlock()
-	now := time.Since(s.begun)
 	for r, n := range hosts {
 		if n != 0 {
 			s.table.Configured(now, r.VNI, r.MAC, r.IP, r.Router, n)

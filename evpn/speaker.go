@@ -48,16 +48,17 @@ type Speaker struct {
 	begun  time.Time
 	kick   chan struct{} // there is something to flush
 
-	configuring sync.Mutex // around mu
-	running     bool       // peers are probed; under configuring
+	configuring sync.Mutex // around changes of cfg as a whole; taken before mu
+	running     bool       // between startProbing and stopProbing; under configuring
 
 	mu    sync.Mutex
-	cfg   Config // written with configuring too
+	cfg   Config // written with configuring held too, so that either is enough to read it
 	table *table.Table
-	left  map[string]uint64 // routes and UPDATEs that the engine left out, by reason
 	seen  seen
 
-	rows   rows // of other owners, without mu
+	malformed map[string]uint64 // routes and UPDATEs that the engine left out, by reason
+
+	rows   rows // of other owners; it has a mutex of its own
 	prober prober
 }
 
@@ -81,7 +82,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if n == nil {
 		return nil, errors.New("evpn: New: the Node is nil")
 	}
-	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), left: map[string]uint64{}}
+	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), malformed: map[string]uint64{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -162,7 +163,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 		cancel()
 		wg.Wait()
 		s.mu.Lock()
-		s.table.SetEthernets(time.Since(s.begun), nil) // ends the roles of ports
+		s.table.SetEthernets(s.now(), nil) // ends the roles of ports
 		s.mu.Unlock()
 		s.node.Program(s.owner, control.Update{Snapshot: true})
 	}()
@@ -171,33 +172,40 @@ func (s *Speaker) Run(ctx context.Context) error {
 	defer s.watchRows()()
 	s.do(func(now time.Duration) {
 		s.ethernets(now)
-		s.list()
+		s.list(now)
 	})
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
 	wg.Go(func() { s.carriers(ctx) })
-	if err := s.probe(true); err != nil {
+	defer s.stopProbing()
+	if err := s.startProbing(); err != nil {
 		return err
 	}
-	defer s.probe(false)
 	return s.engine.Run(ctx, handler{s})
 }
 
-// probe begins or ends to probe peers.
-func (s *Speaker) probe(on bool) error {
+// startProbing has peers probed, from now on also those of Configure.
+func (s *Speaker) startProbing() error {
 	s.configuring.Lock()
 	defer s.configuring.Unlock()
-	if s.running = on; !on {
-		s.prober.end()
-		return nil
-	}
+	s.running = true
 	return s.prober.set(s.cfg.Peers)
 }
+
+func (s *Speaker) stopProbing() {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	s.running = false
+	s.prober.end()
+}
+
+// now is the time for the table, whose clock begins with the Speaker.
+func (s *Speaker) now() time.Duration { return time.Since(s.begun) }
 
 // do changes what is known, and has it flushed.
 func (s *Speaker) do(f func(now time.Duration)) {
 	s.mu.Lock()
-	f(time.Since(s.begun))
+	f(s.now())
 	pending := s.table.Pending()
 	s.mu.Unlock()
 	if pending {
@@ -242,8 +250,9 @@ func (s *Speaker) flush() (more bool) {
 	s.engine.Between(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.takeRows()
-		if err := s.table.Flush(time.Since(s.begun), s.owner, s.node, s.engine); err != nil {
+		now := s.now()
+		s.takeRows(now)
+		if err := s.table.Flush(now, s.owner, s.node, s.engine); err != nil {
 			s.log.Warn("rows were refused", "error", err)
 		}
 		more = s.table.More()
@@ -301,5 +310,5 @@ func (h handler) Stale(peer netip.Addr, err error) {
 func (h handler) Malformed(_ netip.Addr, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.left[reason]++
+	h.malformed[reason]++
 }

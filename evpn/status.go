@@ -82,6 +82,6 @@ func (s *Speaker) Status() Status {
 	})
 	st.Ethernets = s.ethernetStatus()
 	st.Advertised = s.table.Advertised()
-	st.LeftOut, st.Malformed = s.table.Left(), maps.Clone(s.left)
+	st.LeftOut, st.Malformed = s.table.Left(), maps.Clone(s.malformed)
 	return st
 }

@@ -25,20 +25,20 @@ var heeded = []frame.EventKind{
 
 // seen is what the events have told of segments.
 type seen struct {
-	members   map[frame.VNI][]string // names of ports, in the order in which they came
-	connected map[frame.VNI][]ours   // networks of gateways
-	ports     map[string]*place      // by name
-	listing   bool                   // ports are not complete
+	members   map[frame.VNI][]string  // names of ports, in the order in which they came
+	connected map[frame.VNI][]network // of gateways
+	ports     map[string]*portState   // by name
+	listing   bool                    // ports are not complete
 }
 
-// ours is a prefix that a VRF has here.
-type ours struct {
+// network is the prefix of a gateway's address, and its VRF.
+type network struct {
 	vrf    string
 	prefix netip.Prefix
 }
 
 func (s *seen) init() {
-	s.members, s.connected, s.ports = map[frame.VNI][]string{}, map[frame.VNI][]ours{}, map[string]*place{}
+	s.members, s.connected, s.ports = map[frame.VNI][]string{}, map[frame.VNI][]network{}, map[string]*portState{}
 }
 
 // watch carries out events.
@@ -53,8 +53,7 @@ func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) {
 }
 
 // list takes what there is, as events: to begin with, and when events were lost.
-func (s *Speaker) list() {
-	now := time.Since(s.begun)
+func (s *Speaker) list(now time.Duration) {
 	was := s.table.Segments()
 	clear(s.seen.members)
 	clear(s.seen.ports)
@@ -75,10 +74,11 @@ func (s *Speaker) list() {
 	s.ethernets(now)
 }
 
+// carry carries out an event. s.mu is held, as in all that it calls.
 func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 	switch e.Kind {
 	case frame.EventOverflow:
-		s.list()
+		s.list(now)
 	case frame.EventFlushed:
 		s.table.Mark(e.VNI)
 		for x := range s.node.Switch().State(e.VNI) {
@@ -236,11 +236,11 @@ func (s *Speaker) vtep(vni frame.VNI) route.Addr {
 
 // connect notes the networks of a gateway.
 func (s *Speaker) connect(vni frame.VNI, vrf string, of l3.InterfaceConfig) {
-	var now []ours
+	var now []network
 	for _, a := range of.Addresses {
-		now = append(now, ours{vrf, a.Masked()})
+		now = append(now, network{vrf, a.Masked()})
 	}
-	slices.SortFunc(now, func(a, b ours) int { return cmp.Compare(a.prefix.String(), b.prefix.String()) })
+	slices.SortFunc(now, func(a, b network) int { return cmp.Compare(a.prefix.String(), b.prefix.String()) })
 	now = slices.Compact(now)
 	was := s.seen.connected[vni]
 	if slices.Equal(now, was) {

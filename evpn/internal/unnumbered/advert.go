@@ -10,8 +10,8 @@ import (
 const (
 	typeSolicit = 133 // ICMPv6
 	typeAdvert  = 134
-	solicitLen  = 8 // without options, likewise
-	advertLen   = 16
+	solicitLen  = 8   // without options
+	advertLen   = 16  // likewise
 	hopLimit    = 255 // what has it was not routed
 
 	optionSource = 1 // link-layer address of the sender

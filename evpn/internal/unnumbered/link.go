@@ -35,8 +35,8 @@ type Link struct {
 
 	mu      sync.Mutex // around calls of Found and Lost
 	near    neighbour
-	trouble error // why there is no router
-	poke    chan struct{}
+	trouble error         // why there is no router
+	poke    chan struct{} // an advertisement is to be sent soon
 }
 
 // socket sends and receives on one interface, from when it is up until it is down.
@@ -116,7 +116,7 @@ func (l *Link) watch(ctx context.Context) error {
 				} else if l.alone() {
 					s.solicit()
 				}
-				err = errSilent
+				err = errSilent // if there is no router, this is why
 			}
 			l.note(err)
 		}

@@ -44,7 +44,7 @@ underlay/memory.Underlay.users
 snoop.state.always
 vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
-evpn.place.vnis evpn.prober.locals evpn.prober.on evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
+evpn.portState.vnis evpn.prober.locals evpn.prober.on evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
 evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers
 evpn/internal/table.Table.own evpn/internal/table.Table.segments evpn/internal/table.Table.vrfs evpn/internal/table.Table.vrfsOf evpn/internal/table.host.fixed
 evpn/internal/table.Table.homed evpn/internal/table.Table.ports evpn/internal/table.homed.forward evpn/internal/table.homed.roles
@@ -61,7 +61,7 @@ arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.sta
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
-evpn.Speaker.kick evpn.Speaker.left evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/unnumbered.events.wake evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
+evpn.Speaker.kick evpn.Speaker.malformed evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/unnumbered.events.wake evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
 evpn/internal/table.Table.left
 flannel.Mapper.refused flannel.Plane.ready flannel.follower.ended flannel.follower.relist flannel.follower.renewed flannel.networkJSON.IPv6Network
 flannel.networkJSON.IPv6SubnetMax flannel.networkJSON.IPv6SubnetMin flannel.networkJSON.Network flannel.networkJSON.SubnetMax flannel.networkJSON.SubnetMin
