@@ -126,9 +126,7 @@ func (s *Speaker) Configure(c *Config) error {
 		s.cfg = *c
 		s.table.Configure(c.table())
 		s.ethernets(now)
-		for vni := range s.seen.members {
-			s.settle(now, vni)
-		}
+		s.settleAll(now)
 	})
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		err = e.SetPeers(b.Peers, b.MaxRoutes)

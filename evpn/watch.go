@@ -3,6 +3,7 @@ package evpn
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -109,9 +110,7 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 		s.unplug(now, e.Name, e.VNI)
 		s.settle(now, e.VNI)
 	case frame.EventLocalChanged:
-		for vni := range s.seen.members {
-			s.settle(now, vni)
-		}
+		s.settleAll(now)
 	case frame.EventGatewayUp, frame.EventGatewayDown:
 		s.settle(now, e.VNI)
 	case frame.EventMACLearned, frame.EventMACMoved:
@@ -146,9 +145,33 @@ func (s *Speaker) router(vni frame.VNI, ip netip.Addr) bool {
 	return ok && e.Flags&arp.Router != 0
 }
 
-// settle says anew what is set of a segment, its gateway and its VRF.
-func (s *Speaker) settle(now time.Duration, vni frame.VNI) {
+// settle says anew what is set of segments, their gateways, and all VRFs.
+func (s *Speaker) settle(now time.Duration, vnis ...frame.VNI) {
 	interfaces := s.node.Interfaces()
+	for _, vni := range vnis {
+		s.settleSegment(now, vni, interfaces)
+	}
+	var names []string
+	for _, i := range interfaces {
+		names = append(names, i.VRFName())
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, name := range s.table.VRFs() {
+		if !slices.Contains(names, name) {
+			s.table.DeleteVRF(name)
+		}
+	}
+	for _, name := range names {
+		s.table.SetVRF(s.vrf(name, interfaces))
+	}
+}
+
+func (s *Speaker) settleAll(now time.Duration) {
+	s.settle(now, slices.Sorted(maps.Keys(s.seen.members))...)
+}
+
+func (s *Speaker) settleSegment(now time.Duration, vni frame.VNI, interfaces []*l3.Interface) {
 	var here *l3.Interface
 	for _, i := range interfaces {
 		if i.VNI() == vni {
@@ -164,20 +187,6 @@ func (s *Speaker) settle(now time.Duration, vni frame.VNI) {
 		s.table.DeleteSegment(vni) // an L3VNI, or a TUN: nobody is bridged
 	} else {
 		s.table.SetSegment(now, s.segment(vni, vrf, of))
-	}
-	var names []string
-	for _, i := range interfaces {
-		names = append(names, i.VRFName())
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, name := range s.table.VRFs() {
-		if !slices.Contains(names, name) {
-			s.table.DeleteVRF(name)
-		}
-	}
-	for _, name := range names {
-		s.table.SetVRF(s.vrf(name, interfaces))
 	}
 	s.connect(vni, vrf, of)
 }
