@@ -128,7 +128,8 @@ func (b *BGP) open(wg *sync.WaitGroup) error {
 }
 
 // SetPeers replaces the peers, and how many routes they may have, which are those of a Config that was checked. Sessions with peers
-// that stay as they are go on; others end, and their routes are gone when it returns.
+// that stay as they are go on; others end, and their routes are gone when it returns. One whose settings are others is opened by us after
+// reopenPause.
 func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 	b.setting.Lock()
 	defer b.setting.Unlock()
@@ -149,6 +150,9 @@ func (b *BGP) SetPeers(list []Peer, maxRoutes int) error {
 		}
 		if running {
 			p.stop(errRemoved)
+		}
+		if next := now[addr]; next != nil {
+			next.reopen = p.reopen // neither runs
 		}
 		if now[addr] == nil && p.Addr.IsValid() {
 			errs = append(errs, b.expect(&Peer{Addr: addr}, p.Password != ""))

@@ -34,6 +34,7 @@ type peer struct {
 	change   chan struct{} // closed, and replaced, when current has ended or at is another
 	incoming net.Conn      // one of the peer's before OpenConfirm, or nil
 	dialing  bool          // one of ours has said OPEN, and runs
+	reopen   time.Time     // we do not connect before: see reopenPause
 	state    string
 	since    time.Time
 	last     error
@@ -131,8 +132,12 @@ func (p *peer) run(ctx context.Context) {
 	}
 }
 
-// idle waits for a pause, three quarters of it or more, or until the peer has another address; then until there is no session, and an
-// address. It returns false at the end of ctx.
+// reopenPause is how long we do not connect to a peer after we have ended a session with it ourselves, so that it can forget the old session:
+// FRR 8.4 was seen to keep a dead one when a neighbour of a listen range came back at once.
+const reopenPause = 2 * time.Second
+
+// idle waits for a pause, three quarters of it or more, or until the peer has another address; then until there is no session, an
+// address, and reopen has come. It returns false at the end of ctx.
 func (p *peer) idle(ctx context.Context, pause *time.Duration) bool {
 	t := time.NewTimer(*pause - time.Duration(rand.Int64N(int64(*pause/4)+1)))
 	defer t.Stop()
@@ -145,24 +150,32 @@ func (p *peer) idle(ctx context.Context, pause *time.Duration) bool {
 	}
 	for {
 		p.mu.Lock()
-		busy, change := p.current != nil || p.Passive || p.at.ctx == nil, p.change
+		change, wait := p.change, time.Until(p.reopen)
+		var opens <-chan time.Time
+		ready := false
 		switch {
-		case !busy:
-			p.set("connect")
 		case p.current != nil:
 		case p.at.ctx == nil:
 			p.set("idle")
-		default:
+		case p.Passive:
 			p.set("active")
+		case wait > 0:
+			p.set("idle")
+			t.Reset(wait)
+			opens = t.C
+		default:
+			p.set("connect")
+			ready = true
 		}
 		p.mu.Unlock()
-		if !busy {
+		if ready {
 			return true
 		}
 		select {
 		case <-ctx.Done():
 			return false
 		case <-change:
+		case <-opens:
 		}
 	}
 }
@@ -191,6 +204,12 @@ func (p *peer) failed(err error) {
 func refused(err error) bool {
 	n, ok := errors.AsType[*Notification](err)
 	return ok && (n.Code <= errUpdate || n.Code == errCease && n.Subcode == ceaseRoutes)
+}
+
+// deliberate reports whether we ended a session, for this cause, though the peer was there.
+func deliberate(cause error) bool {
+	n, ok := errors.AsType[*Notification](cause)
+	return ok && n.Code != errHold && !(n.Code == errCease && n.Subcode == ceaseBFD)
 }
 
 // collided reports whether a connection ended since another was kept, as we or the peer saw it.

@@ -197,6 +197,9 @@ func (s *session) dominate() bool {
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.live && deliberate(s.cause) {
+		s.reopen = time.Now().Add(reopenPause)
+	}
 	if s.current == s {
 		s.current = nil
 		s.set("idle")
