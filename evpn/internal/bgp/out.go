@@ -18,6 +18,8 @@ type out struct {
 type queue struct {
 	keys map[route.Key]bool // whether the peer may have a route with the key
 	most int                // the most keys there were since keys was made
+	asks bool               // the peer wants all routes again
+	owed int                // keys that it is told before it gets them
 	wake chan struct{}      // there is something to do
 }
 
@@ -83,19 +85,22 @@ func (o *out) leave(q *queue) {
 	delete(o.queues, q)
 }
 
-// again queues all routes.
+// again has the peer told all routes again, after those that it is being told now: however often it asks meanwhile, once.
 func (o *out) again(q *queue) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all(q, true)
+	q.asks = true
+	q.poke()
 }
 
+// all queues all routes.
 func (o *out) all(q *queue, told bool) {
 	for k := range o.routes {
 		if _, queued := q.keys[k]; !queued {
 			q.add(k, told)
 		}
 	}
+	q.owed = len(q.keys)
 	q.poke()
 }
 
@@ -106,6 +111,10 @@ const batch = 4096
 func (o *out) take(q *queue, s *agreement, b []byte) ([]byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if q.asks && (q.owed <= 0 || len(q.keys) == 0) {
+		q.asks = false
+		o.all(q, true)
+	}
 	groups := make(map[shared][]byte)
 	var gone []byte
 	n := 0
@@ -114,6 +123,7 @@ func (o *out) take(q *queue, s *agreement, b []byte) ([]byte, bool) {
 			break
 		}
 		delete(q.keys, k)
+		q.owed--
 		r, ok := o.routes[k]
 		if !ok {
 			r.Key = k
