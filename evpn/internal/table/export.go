@@ -76,7 +76,7 @@ func (t *Table) rdOf(s *segment) route.RD {
 func (h *host) hold(t *Table) {
 	var now []route.Addr
 	v := t.vrfs[h.s.VRF]
-	if h.claimed && v != nil && v.symmetric() {
+	if h.claimed && v != nil && v.L3VNI != 0 { // without, there are no routes of peers
 		for _, a := range h.addresses() {
 			now = append(now, a.ip)
 		}

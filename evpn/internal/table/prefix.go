@@ -141,7 +141,8 @@ func (t *Table) link(v *vrf, a netip.Addr) frame.VNI {
 	return 0
 }
 
-// rows are next hops: that of the host's claim which counts, or those of all routes of type 5. A host that is here needs none.
+// rows are next hops: that of the host's claim which counts, or those of all routes of type 5. A host that is here needs none,
+// unless its address is outside of our networks: then only a route of type 5 leads to it.
 func (x *prefix) rows() (rows []control.Row) {
 	var best *path
 	for _, p := range x.paths {
@@ -149,7 +150,7 @@ func (x *prefix) rows() (rows []control.Row) {
 			best = p
 		}
 	}
-	if best != nil && (x.here > 0 || x.ours(best)) {
+	if x.here > 0 && (best != nil || x.v.t.link(x.v, x.prefix.Addr()) != 0) || best != nil && x.ours(best) {
 		return nil
 	}
 	for _, p := range x.paths {

@@ -578,6 +578,34 @@ func TestHostRoutes(t *testing.T) {
 	}
 }
 
+// A route of type 5 to a single address gives way to a host that is here with it, on one of our networks.
+func TestPrefixOfHost(t *testing.T) {
+	l := newLab(t, nil)
+	l.SetSegment(0, Segment{VNI: 200, VTEP: at(ours), VRF: "red", Gateways: []Gateway{{MACs: []frame.MAC{mac(0xfe)},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.2.0.1/24"), netip.MustParsePrefix("2001:db8:2::1/64")}}}})
+	on, off := []string{"10.2.0.9/32", "2001:db8:2::9/128"}, []string{"10.3.0.9/32", "10.2.0.8/30", "0.0.0.0/0"}
+	var all, left []string
+	for _, p := range append(on, off...) {
+		l.Learned(0, peer, prefixRoute(p))
+		all = append(all, via(p))
+	}
+	for _, p := range off {
+		left = append(left, via(p))
+	}
+	l.want(all...)
+	l.Here(0, 200, mac(9), frame.NewDest(3, 0), false)
+	for _, ip := range []string{"10.2.0.9", "2001:db8:2::9", "10.3.0.9"} {
+		l.Speaks(200, mac(9), netip.MustParseAddr(ip), false)
+	}
+	l.want(left...)
+	l.Gone(0, 200, mac(9))
+	l.want(all...)
+	l.Here(0, 200, mac(9), frame.NewDest(3, 0), false)
+	l.want(left...)
+	l.Silent(200, mac(9), netip.MustParseAddr("10.2.0.9"))
+	l.want(append(left, via(on[0]))...)
+}
+
 // What peers may add is bounded, and there is room again when others go.
 func TestLimits(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.MaxHosts, c.MaxAddrs, c.MaxRoutes = 32, 2, 32 })
