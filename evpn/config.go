@@ -108,7 +108,7 @@ type Segment struct {
 	VNI         frame.VNI `json:"vni"`                  // of a segment of the node; needed
 	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5; default the router ID and a number
 	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100; default any AS with the VNI
-	Export      []string  `json:"export,omitempty"`     // route targets; default our AS and the VNI
+	Export      []string  `json:"export,omitempty"`     // route targets, up to 60; default our AS and the VNI
 	NoAdvertise bool      `json:"noAdvertise,omitzero"` // says nothing of it to peers
 	NoBroadcast bool      `json:"noBroadcast,omitzero"` // asks peers for no broadcast and multicast (RFC 9574, flag BM)
 	NoUnknown   bool      `json:"noUnknown,omitzero"`   // asks peers for no unknown unicast (flag U)
@@ -119,7 +119,7 @@ type VRF struct {
 	Name         string         `json:"name"`                  // of a VRF of the node; needed
 	RD           string         `json:"rd,omitzero"`           // route distinguisher; default the router ID and a number
 	Import       []string       `json:"import,omitempty"`      // route targets; default any AS with the L3VNI
-	Export       []string       `json:"export,omitempty"`      // route targets; default our AS and the L3VNI
+	Export       []string       `json:"export,omitempty"`      // route targets, up to 60; default our AS and the L3VNI
 	NoHostRoutes bool           `json:"noHostRoutes,omitzero"` // packets for hosts of peers go to their segment (asymmetric IRB), without a route for each
 	Accept       []netip.Prefix `json:"accept,omitempty"`      // takes routes of peers to prefixes in these; default all
 	NoConnected  bool           `json:"noConnected,omitzero"`  // advertises no networks of gateways
@@ -192,16 +192,26 @@ func (c *Config) Check() error {
 	return w.Err()
 }
 
-func checkTargets(w *setting.Check, at, rd string, lists ...[]string) {
+// maxExport is how many route targets a segment or a VRF may export. The route of a host has those of both and a few other extended
+// communities, of which a Speaker takes no more than 128.
+const maxExport = 60
+
+// checkTargets adds what is wrong with the route distinguisher and the route targets of a segment or a VRF.
+func checkTargets(w *setting.Check, at, rd string, imports, exports []string) {
 	if _, err := route.ParseRD(rd); rd != "" && err != nil {
 		w.Wrong(at+"RD", rd, "%v", err)
 	}
-	for n, list := range lists {
+	check := func(name string, list []string) {
 		for i, x := range list {
 			if _, err := route.ParseTarget(x); err != nil {
-				w.Wrong(fmt.Sprintf("%s%s[%d]", at, [...]string{"Import", "Export"}[n], i), x, "%v", err)
+				w.Wrong(fmt.Sprintf("%s%s[%d]", at, name, i), x, "%v", err)
 			}
 		}
+	}
+	check("Import", imports)
+	check("Export", exports)
+	if len(exports) > maxExport {
+		w.Wrong(at+"Export", nil, "%d route targets, at most %d are allowed", len(exports), maxExport)
 	}
 }
 

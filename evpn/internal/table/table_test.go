@@ -606,6 +606,30 @@ func TestPrefixOfHost(t *testing.T) {
 	l.want(append(left, via(on[0]))...)
 }
 
+// A route of a host has the targets of its segment and of its VRF, and up to four communities more.
+func TestCommunitiesOfHost(t *testing.T) {
+	const each = 60
+	l := newLab(t, nil)
+	list := func(as uint32) (ts []route.Target) {
+		for i := range each {
+			ts = append(ts, route.Target(target(as, uint32(i))))
+		}
+		return ts
+	}
+	l.SetSegment(0, Segment{VNI: 200, VTEP: at(ours), VRF: "red", Export: list(1), Gateways: []Gateway{{MACs: []frame.MAC{mac(0xfe)}, Addresses: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::1/64")}}}})
+	l.SetVRF(VRF{Name: "red", L3VNI: 500, RouterMAC: mac(0xfd), VTEP: at(ours), Export: list(2)})
+	l.Here(0, 200, mac(9), frame.NewDest(3, 0), true)
+	l.Speaks(200, mac(9), netip.MustParseAddr("2001:db8:2::9"), true)
+	l.flush()
+	most := 0
+	for _, r := range l.told {
+		most = max(most, r.Communities.Len())
+	}
+	if most != 2*each+4 {
+		t.Errorf("%d communities, want %d", most, 2*each+4)
+	}
+}
+
 // What peers may add is bounded, and there is room again when others go.
 func TestLimits(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.MaxHosts, c.MaxAddrs, c.MaxRoutes = 32, 2, 32 })
