@@ -28,6 +28,7 @@ type flood struct {
 	vtep  route.Addr
 	paths []*path
 	slot  slot // in segment.flooded
+	late  latecomers
 	told  []route.Key
 }
 
@@ -51,6 +52,7 @@ func (t *Table) useFlood(s *segment, p *path) (left string) {
 			return leftFloodLimit
 		}
 	case len(f.paths) >= maxPaths:
+		f.late.add(p)
 		return leftFloodLimit
 	}
 	if f == nil {
@@ -66,7 +68,7 @@ func (t *Table) useFlood(s *segment, p *path) (left string) {
 // evict makes room for another VTEP.
 func (f *flood) evict(t *Table) {
 	was := f.paths
-	f.paths = nil
+	f.paths, f.late = nil, latecomers{}
 	f.s.flooded.remove(&f.slot)
 	for _, p := range was {
 		t.leaveOut(p, leftFloodLimit)

@@ -18,7 +18,8 @@ type host struct {
 	mac    frame.MAC
 	claims []*path // of peers
 	slot   slot    // in segment.far
-	group  *group  // nil = the claim that counts is on no Ethernet segment
+	late   latecomers
+	group  *group // nil = the claim that counts is on no Ethernet segment
 
 	here     bool // the switch has it on a port
 	static   bool // and the configuration says so
@@ -53,7 +54,8 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 		if !s.far.room(p.VTEP, t.cfg.MaxHosts, func(x *host) { x.evict(t, now) }) {
 			return leftSegmentLimit
 		}
-	} else if len(h.claims) >= t.cfg.MaxAddrs*4 {
+	} else if len(h.claims) >= t.maxClaims() {
+		h.late.add(p)
 		return leftAddressLimit
 	}
 	h = s.host(p.MAC)
@@ -104,6 +106,7 @@ func (s *segment) host(mac frame.MAC) *host {
 func (h *host) remove(t *Table, now time.Duration, p *path) {
 	n := len(h.claims)
 	if h.claims = remove(h.claims, p); len(h.claims) == n {
+		h.late.remove(p)
 		return
 	}
 	h.s.far.settle(&h.slot, h.claims, h)
@@ -119,7 +122,7 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 // evict makes room for a host at another VTEP.
 func (h *host) evict(t *Table, now time.Duration) {
 	was := h.claims
-	h.claims = nil
+	h.claims, h.late = nil, latecomers{}
 	h.s.far.remove(&h.slot)
 	for _, p := range was {
 		t.leaveOut(p, leftSegmentLimit)

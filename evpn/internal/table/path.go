@@ -16,6 +16,7 @@ type path struct {
 	mobility.Claim
 	left  string // why it is used nowhere, "" if it is
 	stale bool   // of a session before, and not said again yet
+	late  bool   // it may be among the latecomers of a place
 }
 
 // Reasons for which a route is used nowhere, or not where one of its targets says.
@@ -37,7 +38,7 @@ const (
 	leftNotAccepted   = "not-accepted"  // outside of what the VRF accepts
 	leftSegmentLimit  = "segment-limit" // the segment has as many MACs of peers as it may
 	leftFloodLimit    = "flood-limit"   // the flood list of the segment has as many VTEPs as it may
-	leftAddressLimit  = "address-limit" // the MAC has as many addresses as it may
+	leftAddressLimit  = "address-limit" // the MAC has as many routes as it may
 	leftVRFLimit      = "vrf-limit"     // the VRF has as many prefixes of peers as it may
 	leftESI           = "esi"           // an Ethernet segment that is none, or reserved
 	leftESILabel      = "esi-label"     // of a type 1 about an Ethernet segment: nothing says whether one VTEP forwards, or all
@@ -111,10 +112,11 @@ func (t *Table) again(now time.Duration) {
 	for _, s := range t.segments {
 		s.far, s.flooded = shared[*host]{}, shared[*flood]{}
 		for _, f := range s.floods {
-			f.paths, f.slot = nil, slot{}
+			f.paths, f.slot, f.late = nil, slot{}, latecomers{}
 			t.touch(f)
 		}
 		for _, h := range s.hosts {
+			h.late = latecomers{}
 			if len(h.claims) > 0 {
 				h.claims, h.slot = nil, slot{}
 				claimed[h] = true
@@ -130,7 +132,7 @@ func (t *Table) again(now time.Duration) {
 	for _, v := range t.vrfs {
 		v.far = shared[*prefix]{}
 		for _, x := range v.prefixes {
-			x.paths, x.slot = nil, slot{}
+			x.paths, x.slot, x.late = nil, slot{}, latecomers{}
 			t.touch(x)
 		}
 	}
@@ -156,6 +158,7 @@ func (t *Table) again(now time.Duration) {
 
 // use puts a path where it belongs.
 func (t *Table) use(now time.Duration, p *path) {
+	p.late = false
 	used, left := false, leftTarget
 	note := func(why string) {
 		if used = used || why == ""; why != "" {
@@ -198,7 +201,9 @@ func (t *Table) unuse(now time.Duration, p *path) {
 		if t.left[p.left]--; t.left[p.left] == 0 {
 			delete(t.left, p.left)
 		}
-		return
+		if !p.late {
+			return
+		}
 	}
 	if p.Kind == route.AutoDiscovery || p.Kind == route.Segment {
 		t.unuseEthernet(p)
@@ -246,6 +251,7 @@ func (t *Table) leave(now time.Duration, s *segment, p *path) {
 	case route.Multicast:
 		if f := s.floods[p.Tunnel]; f != nil {
 			f.paths = remove(f.paths, p)
+			f.late.remove(p)
 			s.flooded.settle(&f.slot, f.paths, f)
 			t.anew = s.flooded.relieve(t.cfg.MaxVTEPs) || t.anew
 			t.touch(f)

@@ -15,7 +15,8 @@ type prefix struct {
 	v      *vrf
 	prefix netip.Prefix
 	paths  []*path
-	slot   slot        // in vrf.far
+	slot   slot // in vrf.far
+	late   latecomers
 	on     []*ethernet // of the hosts of paths
 	local  local
 	here   int // hosts here that have the address
@@ -36,6 +37,7 @@ func (t *Table) usePrefix(v *vrf, p *path) (left string) {
 			return leftVRFLimit
 		}
 	} else if len(x.paths) >= maxPaths {
+		x.late.add(p)
 		return leftVRFLimit
 	}
 	x = v.at(p.prefix())
@@ -49,6 +51,7 @@ func (t *Table) usePrefix(v *vrf, p *path) (left string) {
 func (x *prefix) remove(t *Table, p *path) {
 	n := len(x.paths)
 	if x.paths = remove(x.paths, p); len(x.paths) == n {
+		x.late.remove(p)
 		return
 	}
 	x.v.far.settle(&x.slot, x.paths, x)
@@ -61,7 +64,7 @@ func (x *prefix) remove(t *Table, p *path) {
 // evict makes room for a prefix at another VTEP.
 func (x *prefix) evict(t *Table) {
 	was := x.paths
-	x.paths = nil
+	x.paths, x.late = nil, latecomers{}
 	x.v.far.remove(&x.slot)
 	for _, p := range was {
 		t.leaveOut(p, leftVRFLimit)

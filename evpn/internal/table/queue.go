@@ -1,6 +1,10 @@
 package table
 
-import "github.com/vxswitch/vxswitch/evpn/internal/route"
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
+)
 
 // most is how many places a Flush passes. Whoever waits for the Table or for the rows of the switch waits for no more than these.
 const most = 512
@@ -49,12 +53,13 @@ func (q *queue) done(list []place) {
 }
 
 // batch returns what a Flush passes, which may touch other places.
-func (t *Table) batch() (list []place) {
+func (t *Table) batch(now time.Duration) (list []place) {
 	for len(list) < most {
 		x := t.dirty.next()
 		if x == nil {
 			break
 		}
+		t.readmit(now, x)
 		switch x := x.(type) {
 		case *host:
 			x.hold(t)

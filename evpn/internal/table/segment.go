@@ -123,7 +123,7 @@ func (t *Table) DeleteSegment(vni frame.VNI) {
 		delete(t.frozen, h)
 	}
 	for _, f := range s.floods {
-		f.paths = nil
+		f.paths, f.late = nil, latecomers{}
 	}
 	s.VTEP, s.Gateways = route.Addr{}, nil
 	t.touchSegment(s)
@@ -189,7 +189,7 @@ func (t *Table) DeleteVRF(name string) {
 		return
 	}
 	for _, p := range v.prefixes {
-		p.paths, p.local = nil, local{}
+		p.paths, p.late, p.local = nil, latecomers{}, local{}
 	}
 	t.touchVRF(v)
 	delete(t.vrfs, name)

@@ -27,7 +27,7 @@ type Config struct {
 	RouterID  netip.Addr
 	Mobility  mobility.Config
 	MaxHosts  int   // MACs of peers in a segment; 0 = DefaultMaxHosts
-	MaxAddrs  int   // addresses of a MAC; 0 = 64
+	MaxAddrs  int   // addresses of a MAC here, and a quarter of the routes of peers to one; 0 = 64
 	MaxRoutes int   // prefixes of peers in a VRF; 0 = DefaultMaxRoutes
 	MaxVTEPs  int   // VTEPs in the flood list of a segment; 0 = DefaultMaxVTEPs
 	Distance  uint8 // of routes
@@ -173,7 +173,7 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 		e.reach(t)
 		e.refresh(t)
 	}
-	dirty := t.batch()
+	dirty := t.batch(now)
 	for _, x := range dirty {
 		rows := x.rows()
 		t.ledger.Set(x, rows...)

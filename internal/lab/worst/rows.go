@@ -215,7 +215,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "routes of EVPN peers",
-		Holds: "evpn/internal/table.Table.peers evpn/internal/bgp.peer.known evpn/internal/bgp.pool.seen",
+		Holds: "evpn/internal/table.Table.peers evpn/internal/table.latecomers.paths evpn/internal/bgp.peer.known evpn/internal/bgp.pool.seen",
 		Limit: "1048576 per peer (`Peer.MaxRoutes`), 2097152 in total (`evpn.Config.MaxPaths`)",
 		Share: "half of the total is shared equally by the peers",
 		Full:  "the new route, counted as `limit` or `limit-of-all`",
