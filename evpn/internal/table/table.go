@@ -75,6 +75,7 @@ type Table struct {
 	frozen  map[*host]time.Duration // have moved too often, and since when
 	absent  map[*host]time.Duration // their links have failed, and since when
 	anew    bool                    // what is imported has changed
+	swept   time.Duration           // when sweep last looked
 	ledger  control.Ledger[place]
 }
 
@@ -238,8 +239,13 @@ func has(list []route.Route, k route.Key) bool {
 	return false
 }
 
-// sweep forgets hosts that nobody has claimed for a while, and lets those move again that have rested long enough.
+// sweep forgets hosts that nobody has claimed for a while, and lets those move again that have rested long enough. It looks at all of them,
+// and Flush may be called hundreds of times in a second.
 func (t *Table) sweep(now time.Duration) {
+	if now-t.swept < time.Second {
+		return
+	}
+	t.swept = now
 	for h, since := range t.frozen {
 		if t.cfg.Release > 0 && now-since >= t.cfg.Release {
 			t.clear(now, h)
