@@ -20,6 +20,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -82,7 +83,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if n == nil {
 		return nil, errors.New("evpn: New: the Node is nil")
 	}
-	s := &Speaker{node: n, cfg: *c, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), malformed: map[string]uint64{}}
+	s := &Speaker{node: n, cfg: setting.Clone(*c), owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), malformed: map[string]uint64{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,7 +124,7 @@ func (s *Speaker) Configure(c *Config) error {
 		return fmt.Errorf("evpn: Config.%s: cannot change while the Speaker runs", key)
 	}
 	s.do(func(now time.Duration) {
-		s.cfg = *c
+		s.cfg = setting.Clone(*c) // the caller may change its own
 		s.table.Configure(c.table())
 		s.ethernets(now)
 		s.settleAll(now)
