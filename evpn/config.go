@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ const (
 type Config struct {
 	AS       uint32           `json:"as"`               // our autonomous system; needed
 	RouterID netip.Addr       `json:"routerID"`         // BGP identifier, an IPv4 address that no other speaker has; needed
-	Listen   []netip.AddrPort `json:"listen,omitempty"` // addresses for sessions that peers open, such as 10.0.0.1:179; default none
+	Listen   []netip.AddrPort `json:"listen,omitempty"` // addresses for sessions that peers open, such as 10.0.0.1:179; 0.0.0.0:179 is for IPv4 and [::]:179 for IPv6; default none
 	Peers    []Peer           `json:"peers,omitempty"`  // route reflectors and other speakers
 
 	VTEP netip.Addr `json:"vtep,omitzero"` // where peers send to, if the tunnel's own address is none in particular, such as 0.0.0.0
@@ -57,7 +58,7 @@ type Config struct {
 	EthernetSegments []EthernetSegment `json:"ethernetSegments,omitempty"` // ports whose hosts have links to other VTEPs too (multihoming)
 
 	Mobility Mobility `json:"mobility,omitzero"` // of hosts
-	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
+	Distance uint8    `json:"distance,omitzero"` // administrative distance of routes of peers, 1 to 255, the lowest of which counts; default 20
 
 	RFC8365Targets bool `json:"rfc8365Targets,omitzero"` // derives route targets with RFC 8365's mark beside the VNI, as FRR does with autort rfc8365-compatible
 
@@ -86,7 +87,7 @@ type Peer struct {
 	AS       RemoteAS      `json:"as"`                // its autonomous system, "external" for any but ours, or "internal" for ours; needed
 	Port     uint16        `json:"port,omitzero"`     // its TCP port; default 179
 	Local    netip.Addr    `json:"local,omitzero"`    // source address; default the system's choice
-	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect
+	Passive  bool          `json:"passive,omitzero"`  // waits for the peer to connect, to an address of its family in listen
 	Hold     time.Duration `json:"holdTime,omitzero"` // full seconds from 3s; default "90s"
 	Retry    time.Duration `json:"retry,omitzero"`    // first pause between attempts, which doubles up to a minute; default "1s"
 	Password string        `json:"-"`                 // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; "" = none
@@ -106,8 +107,8 @@ type Peer struct {
 // Segment has settings of one segment.
 type Segment struct {
 	VNI         frame.VNI `json:"vni"`                  // of a segment of the node; needed
-	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5; default the router ID and a number
-	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100; default any AS with the VNI
+	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5 or 65000:5; default the router ID and a number
+	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100 or 192.0.2.1:100; default any AS with the VNI
 	Export      []string  `json:"export,omitempty"`     // route targets, up to 60; default our AS and the VNI
 	NoAdvertise bool      `json:"noAdvertise,omitzero"` // says nothing of it to peers
 	NoBroadcast bool      `json:"noBroadcast,omitzero"` // asks peers for no broadcast and multicast (RFC 9574, flag BM)
@@ -129,7 +130,7 @@ type VRF struct {
 // Mobility says when a MAC moves too often (RFC 7432, section 15.1). Then it stays where it was last, until Release or
 // [Speaker.ClearDuplicate].
 type Mobility struct {
-	Moves   int           `json:"moves,omitzero"`   // so many moves make a duplicate, up to 16; default 5
+	Moves   int           `json:"moves,omitzero"`   // so many moves make a duplicate, 2 to 16; default 5
 	Window  time.Duration `json:"window,omitzero"`  // within this time; default "180s"
 	Hold    time.Duration `json:"hold,omitzero"`    // a MAC that is gone keeps its sequence number so long; default "300s"
 	Release time.Duration `json:"release,omitzero"` // a duplicate may move again after this time; default never
@@ -138,11 +139,22 @@ type Mobility struct {
 // Check returns the errors in the settings as [setting.Errors].
 func (c *Config) Check() error {
 	w := setting.Of("evpn: Config")
+	if c == nil {
+		w.Wrong("", nil, "AS and RouterID are required")
+		return w.Err()
+	}
 	b := c.withoutFiles()
 	w.Add("", b.Check())
+	c.checkListen(w)
+	if c.VTEP.IsUnspecified() || c.VTEP.IsMulticast() {
+		w.Want("VTEP", c.VTEP, "the address of a host")
+	}
 	for i := range c.Peers {
 		p := &c.Peers[i]
 		p.checkBFD(w, fmt.Sprintf("Peers[%d]", i))
+		if p.Passive && !slices.ContainsFunc(c.Listen, p.reaches) {
+			w.Wrong(fmt.Sprintf("Peers[%d].Passive", i), p.Passive, "the peer cannot connect: an address of its family is required in listen")
+		}
 		if p.Password != "" && p.PasswordFile != "" {
 			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "there is a Password already")
 		}
@@ -190,6 +202,26 @@ func (c *Config) Check() error {
 	w.Limit("MaxPaths", c.MaxPaths)
 	w.Limit("MaxEthernetSegments", c.MaxEthernetSegments)
 	return w.Err()
+}
+
+// checkListen adds what is wrong with the addresses for sessions that peers open.
+func (c *Config) checkListen(w *setting.Check) {
+	seen := map[netip.AddrPort]int{}
+	for i, a := range c.Listen {
+		at := fmt.Sprintf("Listen[%d]", i)
+		if !a.Addr().IsValid() || a.Addr().Is4In6() || a.Port() == 0 {
+			w.Want(at, a, "an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179")
+		} else if first, ok := seen[a]; ok {
+			w.Wrong(at, a, "listen[%d] has it already", first)
+		} else {
+			seen[a] = i
+		}
+	}
+}
+
+// reaches reports whether the peer may connect to an address that we listen on. One with an interface has an IPv6 address.
+func (p *Peer) reaches(listen netip.AddrPort) bool {
+	return listen.Addr().Is4() == (p.Interface == "" && p.Addr.Unmap().Is4())
 }
 
 // maxExport is how many route targets a segment or a VRF may export. The route of a host has those of both and a few other extended

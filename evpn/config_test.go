@@ -1,49 +1,41 @@
 package evpn
 
 import (
-	"fmt"
 	"net/netip"
 	"testing"
-
-	"github.com/vxswitch/vxswitch/evpn/internal/engine/memory"
-	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/lab/check"
-	"github.com/vxswitch/vxswitch/node"
 )
 
-// A segment and a VRF export so many route targets that those of a route fit into a message.
-func TestExportTargets(t *testing.T) {
-	var list []string
-	for i := range maxExport + 1 {
-		list = append(list, fmt.Sprintf("65000:%d", i))
+// Settings with which a session can never come up are errors, as are addresses that are none of a host.
+func TestCheck(t *testing.T) {
+	addr, at := netip.MustParseAddr, netip.MustParseAddrPort
+	config := func(listen []netip.AddrPort, peers ...Peer) *Config {
+		return &Config{AS: 65000, RouterID: addr("192.0.2.11"), Listen: listen, Peers: peers}
 	}
-	for _, c := range []struct {
-		export []string
-		want   string
-	}{
-		{list[:maxExport], "<nil>"},
-		{list, "evpn: Config.Segments[0].Export: 61 route targets, at most 60 are allowed\nevpn: Config.VRFs[0].Export: 61 route targets, at most 60 are allowed"},
+	v4, v6 := addr("192.0.2.1"), addr("2001:db8::1")
+	multicast := config(nil)
+	multicast.VTEP = addr("224.0.0.1")
+	for want, c := range map[string]*Config{
+		"evpn: Config: AS and RouterID are required":                                                                                 nil,
+		"evpn: Config.VTEP: 224.0.0.1: must be the address of a host":                                                                multicast,
+		"evpn: Config.Listen[0]: 192.0.2.11:0: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179":          config([]netip.AddrPort{at("192.0.2.11:0")}),
+		"evpn: Config.Listen[0]: invalid AddrPort: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179":      config([]netip.AddrPort{{}}),
+		"evpn: Config.Listen[0]: [::ffff:10.0.0.1]:179: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179": config([]netip.AddrPort{at("[::ffff:10.0.0.1]:179")}),
+		"evpn: Config.Listen[1]: 0.0.0.0:179: listen[0] has it already":                                                              config([]netip.AddrPort{at("0.0.0.0:179"), at("0.0.0.0:179")}),
+		"evpn: Config.Peers[0].Passive: true: the peer cannot connect: an address of its family is required in listen":               config(nil, Peer{Addr: v4, AS: 65000, Passive: true}),
+		"evpn: Config.Peers[1].Passive: true: the peer cannot connect: an address of its family is required in listen":               config([]netip.AddrPort{at("0.0.0.0:179")}, Peer{Addr: v4, AS: 65000, Passive: true}, Peer{Interface: "eth0", AS: External, Passive: true}),
+		"evpn: Config.Peers[0].Local: 0.0.0.0: must be an address of this host":                                                      config(nil, Peer{Addr: v4, AS: 65000, Local: addr("0.0.0.0")}),
+		"evpn: Config.Peers[0].Local: 192.0.2.1: is the address of the peer":                                                         config(nil, Peer{Addr: v4, AS: 65000, Local: v4}),
+		"evpn: Config.Peers[0].Local: 2001:db8::1: must be an address of the family of 192.0.2.1":                                    config(nil, Peer{Addr: v4, AS: 65000, Local: v6}),
 	} {
-		cfg := Config{AS: 1, RouterID: netip.MustParseAddr("192.0.2.1"), Segments: []Segment{{VNI: frame.VNI(1), Import: list, Export: c.export}},
-			VRFs: []VRF{{Name: "red", Import: list, Export: c.export}}}
-		if err := cfg.Check(); fmt.Sprint(err) != c.want {
-			t.Errorf("%v, want %s", err, c.want)
+		if err := c.Check(); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant\n%s", err, want)
+		}
+		if _, err := New(nil, c); err == nil || err.Error() != want {
+			t.Errorf("New: %v\nwant\n%s", err, want)
 		}
 	}
-}
-
-// A caller may change the settings that it has given.
-func TestConfigIsCopied(t *testing.T) {
-	n := check.Must(node.New(nil))(t)
-	defer n.Close()
-	c := Config{AS: 1, RouterID: netip.MustParseAddr("192.0.2.1"), Segments: []Segment{{VNI: 1}}, EthernetSegments: []EthernetSegment{{ESI: bondESI, Port: "p"}}}
-	s := check.Must(newSpeaker(n, &c, new(memory.Fabric).Engine(c.RouterID)))(t)
-	for i := range 2 {
-		c.Segments[0].VNI, c.EthernetSegments[0].Port = 2, "q"
-		if s.cfg.Segments[0].VNI != 1 || s.cfg.EthernetSegments[0].Port != "p" {
-			t.Errorf("at %d it has what was changed after", i)
-		}
-		c.Segments[0].VNI, c.EthernetSegments[0].Port = 1, "p"
-		check.OK(t, s.Configure(&c))
+	c := config([]netip.AddrPort{at("0.0.0.0:179"), at("[::]:179")}, Peer{Addr: v4, AS: 65000, Passive: true}, Peer{Addr: v6, AS: 65000, Passive: true}, Peer{Interface: "eth0", AS: External, Passive: true})
+	if err := c.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A leaf with a segment, and a route reflector that is going to connect. The tunnel is in memory, so that this runs everywhere.
+// A leaf with a segment, and a route reflector. The tunnel is in memory, so that this runs everywhere.
 func Example() {
 	us, reflector := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.1")
 	wire := memory.NewNetwork(nil)
@@ -40,7 +40,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sp, err := evpn.New(n, &evpn.Config{AS: 65000, RouterID: us, Peers: []evpn.Peer{{Addr: reflector, AS: 65000, Passive: true}}})
+	sp, err := evpn.New(n, &evpn.Config{AS: 65000, RouterID: us, Peers: []evpn.Peer{{Addr: reflector, AS: 65000}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -147,7 +147,7 @@ func TestEVPN(t *testing.T) {
 	peers, err := l.c[0].EVPNPeers(t.Context())
 	must(t, err)
 	text := sample(t, "evpn/leaf1.json")
-	with := strings.Replace(text, `"peers": [`, `"vrfs": [{"name": "red", "accept": ["10.0.0.0/8"]}], "mobility": {"moves": 9}, "peers": [{"address": "192.0.2.9", "as": 65000, "passive": true}, `, 1)
+	with := strings.Replace(text, `"peers": [`, `"vrfs": [{"name": "red", "accept": ["10.0.0.0/8"]}], "mobility": {"moves": 9}, "peers": [{"address": "192.0.2.9", "as": 65000}, `, 1)
 	l.leaves[0].write(strings.Replace(with, `"routerID": "192.0.2.11"`, `"routerID": "192.0.2.11x"`, 1))
 	if out, err := l.leaves[0].tryCtl("reload"); err == nil || !strings.Contains(out, `evpn.routerID: "192.0.2.11x": must be an IP address`) {
 		t.Error(out)

@@ -125,8 +125,14 @@ func (p *Peer) Check() error {
 	if len(p.Password) > 80 {
 		w.Want("Password", len(p.Password), "at most 80 bytes")
 	}
-	if p.Local.IsValid() && p.Addr.IsValid() && p.Local.Unmap().Is4() != p.Addr.Unmap().Is4() {
+	switch local := p.Local.Unmap(); {
+	case !local.IsValid() || p.Interface != "": // of which checkInterface speaks
+	case local.IsUnspecified() || local.IsMulticast():
+		w.Want("Local", p.Local, "an address of this host")
+	case p.Addr.IsValid() && local.Is4() != p.Addr.Unmap().Is4():
 		w.Want("Local", p.Local, "an address of the family of %v", p.Addr)
+	case local == p.Addr.Unmap():
+		w.Wrong("Local", p.Local, "is the address of the peer")
 	}
 	w.Limit("MaxRoutes", p.MaxRoutes)
 	if p.Retry < 0 {
