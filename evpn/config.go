@@ -2,7 +2,9 @@ package evpn
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -247,25 +249,33 @@ func checkTargets(w *setting.Check, at, rd string, imports, exports []string) {
 	}
 }
 
+// CheckFiles returns as [setting.Errors] which password files cannot be read, or have no password, as [New] and [Speaker.Configure] do.
+func (c *Config) CheckFiles() error {
+	_, err := c.bgp()
+	return err
+}
+
 // bgp returns the settings of BGP, with passwords from files.
 func (c *Config) bgp() (bgp.Config, error) {
-	b := c.withoutFiles()
+	w, b := setting.Of("evpn: Config"), c.withoutFiles()
 	for i, p := range c.Peers {
 		if p.PasswordFile == "" {
 			continue
 		}
-		at := fmt.Sprintf("evpn: Config.Peers[%d].PasswordFile", i)
 		text, err := os.ReadFile(p.PasswordFile)
-		if err != nil {
-			return b, fmt.Errorf("%s: %w", at, err)
-		}
 		line, _, _ := strings.Cut(string(text), "\n")
-		if line = strings.TrimSuffix(line, "\r"); line == "" || len(line) > 80 {
-			return b, fmt.Errorf("%s: %q: the first line has %d bytes; must have 1 to 80", at, p.PasswordFile, len(line))
+		line = strings.TrimSuffix(line, "\r")
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			err = path.Err
+		} else if line == "" || len(line) > 80 {
+			err = fmt.Errorf("the first line has %d bytes; must have 1 to 80", len(line))
+		}
+		if err != nil {
+			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "%v", err)
 		}
 		b.Peers[i].Password = line
 	}
-	return b, nil
+	return b, w.Err()
 }
 
 // withoutFiles returns the settings of BGP, without passwords from files.

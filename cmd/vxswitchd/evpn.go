@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -16,6 +18,8 @@ import (
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // An evpnKeeper runs the section evpn.
@@ -31,7 +35,8 @@ func newEVPN(n *node.Node, log *slog.Logger) *evpnKeeper {
 	k.make = func(c *evpn.Config) (*evpn.Speaker, error) {
 		with := *c
 		with.Log = log.With("section", k.name)
-		return evpn.New(n, &with)
+		sp, err := evpn.New(n, &with)
+		return sp, withKeys(err)
 	}
 	return k
 }
@@ -49,6 +54,26 @@ func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
 		return e, nil, true
 	}
 	return e, now.plane, true
+}
+
+// unreadable returns the errors in files of the next section, if it is another one.
+func (k *evpnKeeper) unreadable(next *evpn.Config) error {
+	if next == nil || reflect.DeepEqual(k.config(), next) {
+		return nil
+	}
+	return withKeys(next.CheckFiles())
+}
+
+// withKeys has errors of the section name keys of the file.
+func withKeys(err error) error {
+	var errs setting.Errors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Config != "" {
+			e.Config, e.Path = "", conf.Join("evpn", conf.Key(reflect.TypeFor[evpn.Config](), e.Path))
+		}
+	}
+	return err
 }
 
 // trouble returns a line for /healthz if BGP does not run. A session that is down is none: it is a peer's as much as ours.

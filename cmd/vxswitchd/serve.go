@@ -65,7 +65,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 	defer d.close()
 
 	cfg.Config = *restoreOwned(&cfg.Config, errs)
-	if err := d.apply(cfg); err != nil {
+	if err := d.change(cfg); err != nil {
 		return located(name, err)
 	}
 	if err := d.api.alone(d.forget); err != nil {
@@ -127,8 +127,16 @@ func (d *daemon) reload() error {
 // hangup reloads after SIGHUP, as a change among those of the socket.
 func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
-// apply applies cfg to the node, the sections and the socket, or to none of them.
+// apply is change for a node that runs: a section that would end, because its files cannot be read, is an error.
 func (d *daemon) apply(cfg *file.Config) error {
+	if err := d.api.evpn.unreadable(cfg.EVPN); err != nil {
+		return err
+	}
+	return d.change(cfg)
+}
+
+// change applies cfg to the node, the sections and the socket, or to none of them.
+func (d *daemon) change(cfg *file.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
