@@ -174,6 +174,18 @@ func (p *Peer) allows(as, own uint32) bool {
 	return int64(as) == p.AS
 }
 
+// wants says which AS the peer may have; own is ours.
+func (p *Peer) wants(own uint32) string {
+	switch p.AS {
+	case External:
+		return fmt.Sprintf("another than %d", own)
+	case Internal:
+		return fmt.Sprint(own)
+	}
+	return fmt.Sprint(p.AS)
+}
+
+// withDefaults returns the settings with defaults filled in.
 func (p Peer) withDefaults() Peer {
 	p.Addr, p.Local = p.Addr.Unmap(), p.Local.Unmap()
 	p.Hold = cmp.Or(p.Hold, DefaultHold)

@@ -296,7 +296,7 @@ func TestReadMessage(t *testing.T) {
 func TestNotificationText(t *testing.T) {
 	n := shutdown("maintenance\x07, back at 5")
 	m := n.marshal()
-	if got := parseNotification(m[headerLen:]); got.Error() != `received notification 6/2, cease: "maintenance, back at 5"` {
+	if got := parseNotification(m[headerLen:]); got.Error() != `received notification 6/2, cease, shut down: "maintenance, back at 5"` {
 		t.Errorf("%v", got)
 	}
 	if got := shutdown(strings.Repeat("é", 200)).Text(); got != strings.Repeat("é", 127) {

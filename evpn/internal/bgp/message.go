@@ -43,11 +43,21 @@ const (
 var errorNames = [...]string{errHeader: "message header error", errOpen: "OPEN error", errUpdate: "UPDATE error",
 	errHold: "hold timer expired", errFSM: "message unexpected in this state", errCease: "cease"}
 
+// subcodeNames are of those that operators see (RFC 4271, RFC 4486, RFC 8538, RFC 9384).
+var subcodeNames = map[[2]uint8]string{
+	{errOpen, 2}: "wrong AS", {errOpen, 3}: "bad identifier", {errOpen, 6}: "hold time not accepted", {errOpen, 7}: "EVPN not supported",
+	{errCease, ceaseRoutes}: "too many routes", {errCease, ceaseShutdown}: "shut down", {errCease, ceaseRemoved}: "peer removed", {errCease, 4}: "reset",
+	{errCease, 5}: "connection rejected", {errCease, 6}: "configuration changed", {errCease, ceaseCollision}: "two connections",
+	{errCease, 8}: "out of resources", {errCease, 9}: "hard reset", {errCease, ceaseBFD}: "BFD down",
+}
+
 // Notification is a NOTIFICATION message, and an error: ours ends the session and is sent, the peer's has ended it.
 type Notification struct {
 	Code, Subcode uint8
 	Data          []byte
 	Received      bool // the peer sent it
+
+	Why string // of ours, not sent
 }
 
 // Text returns what an operator wrote for a shutdown or reset (RFC 9003), without control characters.
@@ -76,6 +86,12 @@ func (n *Notification) Error() string {
 		name = errorNames[n.Code]
 	}
 	s := fmt.Sprintf("%s notification %d/%d, %s", who, n.Code, n.Subcode, name)
+	if sub := subcodeNames[[2]uint8{n.Code, n.Subcode}]; sub != "" {
+		s += ", " + sub
+	}
+	if n.Why != "" {
+		s += ": " + n.Why
+	}
 	if t := n.Text(); t != "" {
 		s += fmt.Sprintf(": %q", t)
 	}

@@ -142,7 +142,9 @@ func (s *session) begin(r *bufio.Reader, buf []byte) error {
 func (s *session) check(o *open) *Notification {
 	switch {
 	case !s.allows(o.as, s.b.conf.AS):
-		return notify(errOpen, 2)
+		n := notify(errOpen, 2)
+		n.Why = fmt.Sprintf("the peer says %d; must be %s", o.as, s.wants(s.b.conf.AS))
+		return n
 	case o.id == s.b.id && o.as == s.b.conf.AS:
 		return notify(errOpen, 3)
 	case !o.family:

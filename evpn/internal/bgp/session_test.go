@@ -189,7 +189,7 @@ func TestSessions(t *testing.T) {
 			}
 			stop()
 			until(t, "down", func() bool { return ha.count() == 0 })
-			if _, err := ha.counts(); fmt.Sprint(err) != `received notification 6/2, cease: "bye"` {
+			if _, err := ha.counts(); fmt.Sprint(err) != `received notification 6/2, cease, shut down: "bye"` {
 				t.Error(err)
 			}
 		})
@@ -217,7 +217,11 @@ func TestWrongAS(t *testing.T) {
 	until(t, "error", func() bool { return a.Status()[0].Last != nil && b.Status()[0].Last != nil })
 	until(t, "2/2", func() bool {
 		n, _ := b.Status()[0].Last.(*Notification)
-		return n != nil && n.Code == errOpen && n.Subcode == 2
+		return n != nil && n.Code == errOpen && n.Subcode == 2 && n.Error() == "received notification 2/2, OPEN error, wrong AS"
+	})
+	until(t, "the numbers", func() bool {
+		n, _ := a.Status()[0].Last.(*Notification)
+		return n != nil && n.Error() == "sent notification 2/2, OPEN error, wrong AS: the peer says 65001; must be 65002"
 	})
 	if c, _ := ha.counts(); c.ups != 0 {
 		t.Error("established")
