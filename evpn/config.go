@@ -161,7 +161,7 @@ func (c *Config) Check() error {
 			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "there is a Password already")
 		}
 	}
-	vnis := map[frame.VNI]int{}
+	vnis, rds := map[frame.VNI]int{}, map[route.RD]int{}
 	for i, s := range c.Segments {
 		at := fmt.Sprintf("Segments[%d].", i)
 		if !s.VNI.Valid() {
@@ -170,6 +170,13 @@ func (c *Config) Check() error {
 			w.Wrong(at+"VNI", s.VNI, "segments[%d] has it already", first)
 		} else {
 			vnis[s.VNI] = i
+		}
+		if d := rd(s.RD); d != (route.RD{}) {
+			if first, ok := rds[d]; ok {
+				w.Wrong(at+"RD", s.RD, "segments[%d] has it already", first)
+			} else {
+				rds[d] = i
+			}
 		}
 		checkTargets(w, at, s.RD, s.Import, s.Export)
 	}
