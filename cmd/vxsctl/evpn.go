@@ -49,7 +49,7 @@ func evpnTable(text []byte) ([][]string, error) {
 		rows = append(rows, row("left out, "+reason, e.LeftOut[reason]))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(e.Malformed)) {
-		rows = append(rows, row("malformed, "+reason, e.Malformed[reason]))
+		rows = append(rows, row("not taken, "+reason, e.Malformed[reason]))
 	}
 	return append(rows, row("duplicate MACs", e.Duplicates)), err
 }

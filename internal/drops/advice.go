@@ -31,7 +31,7 @@ var advice = [frame.NumReasons]string{
 	frame.UnknownUnicastOff: "As `noFlood` says. The control plane, or `fdb`, lacks the MAC: compare with `vxsctl fdb` and `vxsctl waiting`.",
 	frame.Storm:             "A loop, or a host that floods: `vxsctl top` shows the port. If the traffic is wanted, raise `storm`.",
 	frame.Flapping:          "A loop between the ports that `vxsctl monitor` names in port-held: take one of them off. See `flapHold`.",
-	frame.Blocked:           "As intended where another VTEP forwards for the host's Ethernet segment: `vxsctl evpn` shows which. If none does, the control plane, or its session, is down.",
+	frame.Blocked:           "As intended where another VTEP forwards for the host's Ethernet segment: `vxsctl evpn es` shows which. If none does, the control plane, or its session, is down.",
 	frame.NotForwarder:      "As intended on a node that shares an Ethernet segment with others: the designated forwarder, or the node that the frame came from, has sent it there.",
 	frame.NoEgress:          "The segment has no other member, and `flood` lists no peer: normal before the others are there. Or the frame may not enter tunnels, as hosts' own MACs in `mode` \"proxy\" without `exposeMACs`.",
 	frame.NoPeer:            "The tunnel has no peer for the segment: `vxsctl flood` is empty. List the others in `flood`, or wait for the control plane. A peer that is learned sends first.",
