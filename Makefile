@@ -189,13 +189,14 @@ growth:
 soak:
 	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg
 
-# Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
-# that does nothing else; flanneld is built before, if it is not in the cache.
 discovery-bench:
 	$(GO) test -C discovery . -count=1 -v -run '^TestConverge$$' -timeout 20m -discovery.results $(CURDIR)/bench/results
 
 evpn-bench:
 	$(GO) test -C evpn ./bench -count=1 -v -run '^Test(Bench|Growth)$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
+
+# Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
+# that does nothing else; flanneld is built before, if it is not in the cache.
 flannel-bench:
 	$(GO) test -C flannel -tags grpcnotrace ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
 
