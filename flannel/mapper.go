@@ -20,7 +20,8 @@ import (
 //	Neighbour, MAC      -->  generations 1, 2         FlushRoutes: routes for the host
 //
 // Of leases that contradict each other the oldest counts, by the revision with which its key came, but for one that would not
-// count alone. It is not safe for concurrent use.
+// count alone. A younger lease may have a larger subnet around those of older ones, which keep their addresses, but no part of
+// an older one's. It is not safe for concurrent use.
 type Mapper struct {
 	cfg   MapperConfig
 	links []netip.Prefix
@@ -28,7 +29,10 @@ type Mapper struct {
 	seed    maphash.Seed
 	leases  map[string]*mapped       // keys are cut after maxName bytes: longer ones are refused anyway
 	byMAC   map[frame.MAC][]*mapped  // the oldest first, which decides about the others
-	byFirst map[netip.Addr][]*mapped // by the first address of a subnet, which is the next hop to it
+	byFirst map[netip.Addr][]*mapped // by the first address of a subnet, which is the next hop to it: likewise, and only the oldest can count
+	lengths map[length]int           // how many subnets have it
+	newest  int64                    // the highest revision with which a key came
+	nested  bool                     // leases inside of others are to be decided about, before the change is over
 
 	rows    control.Ledger[rowKey]
 	before  map[string][]Route // by key: the routes that FlushRoutes has passed, of leases whose routes have changed since
@@ -81,12 +85,12 @@ type mapped struct {
 	created    int64
 	sum        uint64 // a hash of the value: what others write is not kept
 	lease      Lease
-	wrong      *Refusal   // by the parser
-	unfit      []*Refusal // of one or both families, whatever other leases there are
-	refused    []*Refusal // of one or both families
+	wrong      *Refusal   // by the parser: the lease is zero
+	unfit      []*Refusal // of one or both families, whatever other leases and links there are
+	refused    []*Refusal // all of them as things are now, with wrong and unfit
 	routes     []Route
 	ipv4, ipv6 bool // the families for which it counts, unless an older one has its subnet or MAC
-	unroutable bool
+	unroutable bool // the switch has refused its rows
 }
 
 // claims returns the subnets for which a lease counts, unless an older one has them or its MAC.
@@ -151,7 +155,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 		return nil, err
 	}
 	m := &Mapper{cfg: *cfg, links: slices.Clone(cfg.Links), seed: maphash.MakeSeed(), leases: map[string]*mapped{}, byMAC: map[frame.MAC][]*mapped{}, byFirst: map[netip.Addr][]*mapped{},
-		before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
+		lengths: map[length]int{}, before: map[string][]Route{}, asked: map[netip.Addr]*asked{}}
 	m.cfg.Generation = cmp.Or(cfg.Generation, 3)
 	m.cfg.Key = cmp.Or(cfg.Key, cfg.Own.Subnet.Key())
 	m.cfg.VNI = cmp.Or(cfg.VNI, cfg.Network.Backend.VNI)
@@ -162,7 +166,7 @@ func NewMapper(cfg *MapperConfig) (*Mapper, error) {
 // Set takes a lease that has come or changed. It ignores the node's own.
 func (m *Mapper) Set(r Record) {
 	m.set(r)
-	m.reply()
+	m.finish()
 }
 
 func (m *Mapper) set(r Record) {
@@ -190,14 +194,21 @@ func (m *Mapper) set(r Record) {
 	m.leases[key] = l
 	m.index(l)
 	m.settle(l)
+	m.newest = max(m.newest, l.created)
 }
 
 // Delete forgets a lease that has gone, by the Key of its Record.
 func (m *Mapper) Delete(key string) {
 	if l := m.leases[clip(key, maxName+1)]; l != nil {
 		m.gone(l)
-		m.reply()
+		m.finish()
 	}
+}
+
+// finish decides what depends on all leases, after some have changed.
+func (m *Mapper) finish() {
+	m.decideNested()
+	m.reply()
 }
 
 // gone is remove for a lease that has gone from the store: another one may have its room.
@@ -225,7 +236,7 @@ func (m *Mapper) Reset(records []Record) {
 	for _, r := range records {
 		m.set(r)
 	}
-	m.reply()
+	m.finish()
 }
 
 // Apply is Reset, or Set and Delete, as a Change says.
@@ -242,7 +253,7 @@ func (m *Mapper) Apply(c Change) {
 	for _, r := range c.Set {
 		m.set(r)
 	}
-	m.reply()
+	m.finish()
 }
 
 // SetLinks says which prefixes are on the node's own links: to the nodes there the backends host-gw and, with DirectRouting,
@@ -262,6 +273,7 @@ func (m *Mapper) SetLinks(links []netip.Prefix) {
 func (m *Mapper) index(l *mapped) {
 	for _, p := range l.claims().prefixes() {
 		add(m.byFirst, p.Addr(), l)
+		m.lengths[lengthOf(p)]++
 	}
 	for _, mac := range l.macs() {
 		add(m.byMAC, mac, l)
@@ -304,6 +316,11 @@ func (m *Mapper) remove(l *mapped) {
 	m.rows.Set(rowKey{lease: l.key})
 	for _, p := range l.claims().prefixes() {
 		drop(m.byFirst, p.Addr(), l)
+		if n := lengthOf(p); m.lengths[n] > 1 {
+			m.lengths[n]--
+		} else {
+			delete(m.lengths, n)
+		}
 	}
 	for _, mac := range l.macs() {
 		drop(m.byMAC, mac, l)
@@ -319,6 +336,7 @@ func (m *Mapper) settle(l *mapped) {
 	}
 	for _, p := range l.claims().prefixes() {
 		m.decideYounger(l, m.byFirst[p.Addr()])
+		m.nested = m.nested || m.hasNested(l, p)
 	}
 	for _, mac := range l.macs() {
 		m.decideYounger(l, m.byMAC[mac])

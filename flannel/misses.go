@@ -87,10 +87,7 @@ func (m *Mapper) reply() {
 
 // answer returns the row for an address: that of the smallest subnet with it.
 func (m *Mapper) answer(ip netip.Addr) (control.Row, bool) {
-	f := ipv4
-	if ip.Is6() {
-		f = ipv6
-	}
+	f := familyOf(ip)
 	r := m.cfg.Network.subnets(f)
 	if !r.IsValid() || !r.Network.Contains(ip) {
 		return nil, false

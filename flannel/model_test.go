@@ -54,6 +54,14 @@ func (w world) key() string {
 	return key
 }
 
+// inside reports whether a subnet is in another one, in a family of the network.
+func (m *Mapper) inside(part, s Subnet) bool {
+	return slices.ContainsFunc(families[:], func(f family) bool {
+		p, q := s.prefix(f), part.prefix(f)
+		return m.cfg.Network.subnets(f).IsValid() && p.IsValid() && q.IsValid() && p.Bits() <= q.Bits() && p.Contains(q.Addr())
+	})
+}
+
 func runModel(t *testing.T, r *rand.Rand, seed uint64) {
 	backends := []string{"vxlan", "host-gw", "ipip", "udp"}
 	backend := backends[[]int{0, 0, 0, 1, 2}[r.IntN(5)]]
@@ -133,6 +141,13 @@ func runModel(t *testing.T, r *rand.Rand, seed uint64) {
 		}
 		if got, want := fmt.Sprint(m.Refused()), fmt.Sprint(fresh.Refused()); got != want {
 			t.Fatalf("seed %d: refused %s, a new one %s", seed, got, want)
+		}
+		for x := range m.Remotes() {
+			for y := range m.Remotes() {
+				if len(x.Refused)+len(y.Refused) == 0 && now[x.Key].Created > now[y.Key].Created && m.inside(x.Lease.Subnet, y.Lease.Subnet) {
+					t.Fatalf("seed %d: %s is in the older %s", seed, x.Key, y.Key)
+				}
+			}
 		}
 		one := map[netip.Prefix]string{}
 		for x := range m.Remotes() {

@@ -104,6 +104,14 @@ var (
 	families = [...]family{ipv4, ipv6}
 )
 
+// familyOf returns the family of an address.
+func familyOf(a netip.Addr) family {
+	if a.Is4() {
+		return ipv4
+	}
+	return ipv6
+}
+
 // isHost reports whether an address is that of one host, of the family.
 func (f family) isHost(a netip.Addr) bool { return f.is(a) && hostaddr.Neighbour(a) == nil }
 

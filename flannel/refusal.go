@@ -28,7 +28,7 @@ const (
 	OwnSubnet    // the subnet is in our own, or has its first address
 	OwnPublicIP  // the public address is ours
 	OwnMAC       // the VTEP's MAC is ours
-	SameSubnet   // an older lease has the subnet, or one with its first address
+	SameSubnet   // an older lease has the subnet, one around it, or one with its first address
 	SameMAC      // an older lease has the VTEP's MAC, with another public address
 	OffLink      // the backend needs the public address on a link of ours
 	Unroutable   // the switch has refused the rows

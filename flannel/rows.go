@@ -78,6 +78,9 @@ func (m *Mapper) contest(l *mapped, f family) *Refusal {
 	if x := m.byFirst[p.Addr()][0]; x != l {
 		return refusal(l.key, SameSubnet, "%v: its first address is that of %s", p, x.key)
 	}
+	if x := m.around(l, p); x != nil {
+		return refusal(l.key, SameSubnet, "%v: is in the subnet of %s", p, x.key)
+	}
 	switch m.cfg.Network.Backend.Type {
 	case "vxlan":
 		if x := m.byMAC[e.MAC][0]; x.vtep(e) != l.vtep(e) {

@@ -60,7 +60,7 @@ func TestWorstLeases(t *testing.T) {
 			a.IPv4.MAC = frame.MACFrom(0x020000000000 | uint64(1000+i%8))
 			fallthrough
 		case 1:
-			put(fmt.Sprintf("10.%d.%d.%d-30", 101+i>>14&127, i>>6&255, i&63<<2), a)
+			put(fmt.Sprintf("10.%d.%d.%d-30", 100+i>>14&127, i>>6&255, i&63<<2), a)
 		case 2: // no key
 			put(fmt.Sprintf("%d", i), a)
 		case 3:
