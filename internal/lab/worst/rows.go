@@ -199,7 +199,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "leases of flannel nodes",
-		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byFirst flannel.mapped.routes flannel.Mapper.before flannel.Mapper.news flannel.mapped.refused flannel.mapped.unfit flannel.follower.changes",
+		Holds: "flannel.Mapper.leases flannel.Mapper.byMAC flannel.Mapper.byFirst flannel.Mapper.lengths flannel.mapped.routes flannel.Mapper.before flannel.Mapper.news flannel.mapped.refused flannel.mapped.unfit flannel.follower.changes",
 		Limit: "65536, and those that are refused among them",
 		Share: "none: who can write to the store can write all",
 		Full:  "the youngest; when there is room again, all are read again",
