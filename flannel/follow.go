@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -56,6 +58,10 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 		defer t.Stop()
 		forget = t.C
 	}
+	var links <-chan []netip.Prefix
+	if f.p.cfg.Links == nil {
+		links = f.p.cfg.Shape.Links()
+	}
 	renew := time.NewTimer(f.next(own))
 	defer renew.Stop()
 	f.retry.timer = time.NewTimer(time.Hour)
@@ -74,12 +80,12 @@ func (f *follower) run(ctx context.Context, own *Own) error {
 			f.answer(e)
 		case now := <-forget:
 			f.update(func(m *Mapper) { m.Forget(now.Add(-f.p.cfg.MissAge)) })
+		case list := <-links:
+			f.update(func(m *Mapper) { m.SetLinks(list) })
 		case <-f.retry.timer.C:
 			f.update(func(*Mapper) {})
 		case <-renew.C:
-			if !own.Until.IsZero() {
-				f.tasks.Go(func() { f.renew(ctx, *own) })
-			}
+			f.tasks.Go(func() { f.renew(ctx, *own) })
 		case r := <-f.renewed:
 			if err = f.hasRenewed(r); err == nil {
 				own = r.own
@@ -162,10 +168,10 @@ func (f *follower) change(own *Own, c Change) error {
 	f.update(func(m *Mapper) {
 		for {
 			snapshot = snapshot || c.Snapshot
-			f.p.state.listed = f.p.state.listed || snapshot
+			f.p.listed = f.p.listed || snapshot
 			m.Apply(c)
 			if lost := own.lost(c); lost != nil {
-				f.p.state.lost = lost
+				f.p.lost = lost
 			}
 			if time.Since(begun) > burst {
 				return
@@ -180,7 +186,7 @@ func (f *follower) change(own *Own, c Change) error {
 	})
 	f.p.mu.Lock()
 	defer f.p.mu.Unlock()
-	if err := f.p.state.lost; err != nil {
+	if err := f.p.lost; err != nil {
 		return err
 	}
 	if f.p.mapper.Missing() {
@@ -223,7 +229,7 @@ func (f *follower) update(change func(m *Mapper)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p.mapper)
-	if p.state.lost != nil {
+	if p.lost != nil {
 		return
 	}
 	err := p.flush()
@@ -267,7 +273,7 @@ func (f *follower) withdraw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mapper.Reset(nil)
-	p.state.listed = true
+	p.listed = true
 	if err := p.flush(); err != nil {
 		p.log.Warn("flannel: rows", "err", err)
 	}
@@ -276,7 +282,7 @@ func (f *follower) withdraw() {
 // flush passes rows and routes on. p.mu is held.
 func (p *Plane) flush() error {
 	err := p.mapper.Flush(p.cfg.Owner, p.cfg.Shape)
-	if p.state.listed {
+	if p.listed {
 		err = errors.Join(err, p.mapper.FlushRoutes(p.cfg.Shape.Routes))
 	}
 	p.name(p.mapper.News(), time.Now())
@@ -286,21 +292,24 @@ func (p *Plane) flush() error {
 // name logs the leases that are not followed: of those of one second no more than 20, however many batches they come in.
 func (p *Plane) name(news []*Refusal, now time.Time) {
 	const most = 20
-	if now.Sub(p.state.namedSince) >= time.Second {
-		p.state.namedSince, p.state.named = now, 0
+	if now.Sub(p.namedSince) >= time.Second {
+		p.namedSince, p.named = now, 0
 	}
 	for _, r := range news {
-		switch p.state.named++; {
-		case p.state.named <= most:
+		switch p.named++; {
+		case p.named <= most:
 			p.log.Warn("flannel: a lease is not followed", "key", r.Key, "reason", r.Reason.String(), "detail", r.Detail)
-		case p.state.named == most+1:
+		case p.named == most+1:
 			p.log.Warn("flannel: more leases are not followed, the status counts them")
 		}
 	}
 }
 
-// next returns the time until a lease is to be renewed. For a reservation it is over.
+// next returns the time until a lease is to be renewed; a reservation never is.
 func (f *follower) next(own *Own) time.Duration {
+	if own.Until.IsZero() {
+		return math.MaxInt64
+	}
 	left := time.Until(own.Until)
 	return left - min(f.p.cfg.Margin, left*2/3)
 }

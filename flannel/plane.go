@@ -33,6 +33,10 @@ type Shape interface {
 	// Routes changes the routes of the host. At first, and after an error, it gets a snapshot. What it tries again itself is no error.
 	Routes(u RouteUpdate) error
 
+	// Links tells of the prefixes on the node's own links, all of them, when they are others than Open has said or it has told before;
+	// nil if nobody follows them.
+	Links() <-chan []netip.Prefix
+
 	// Misses returns the events EventNeighbourMiss and EventMACMiss of the tunnel's segment, nil for none.
 	Misses() Misses
 
@@ -58,7 +62,7 @@ type PlaneConfig struct {
 	OneMAC     bool       // both families have one MAC, because one device takes what comes for both
 	Previous   Subnet     // that the node had before, if it knows
 
-	Links      []netip.Prefix // on the node's own links, until SetLinks has others; default those that the Shape knows
+	Links      []netip.Prefix // on the node's own links, until SetLinks has others; nil = those of the Shape, as they change
 	Generation int            // of vxlan, 1 to 3: see MapperConfig; 0 = 3
 	Owner      string         // of the rows; default "flannel"
 	Margin     time.Duration  // by which a lease is renewed before it ends; 0 = 1 h, and at most two thirds of its time to live
@@ -110,11 +114,16 @@ type Plane struct {
 	log   *slog.Logger
 	ready chan struct{}
 
-	mu     sync.Mutex
+	mu     sync.Mutex // also held while the Shape takes rows and routes
 	begun  bool
 	ended  bool    // nothing is passed on any longer: the Shape is closed
 	mapper *Mapper // nil before there is a lease
+	listed bool    // the mapper has had all leases: routes that a former process has left may go
+	lost   error   // the own lease: nothing but its withdrawal is passed on any longer
 	state  Status
+
+	named      int // bad leases that were logged since namedSince
+	namedSince time.Time
 }
 
 // NewPlane makes a plane, which [Plane.Run] runs.
@@ -313,7 +322,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// SetLinks says which prefixes are on the node's own links: see [Mapper.SetLinks]. It may be called at any time once the plane is Ready.
+// SetLinks says which prefixes are on the node's own links, until it is called again or the Shape has others: see [Mapper.SetLinks].
+// It may be called at any time once the plane is Ready.
 func (p *Plane) SetLinks(links []netip.Prefix) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

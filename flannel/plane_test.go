@@ -1,183 +1,20 @@
 package flannel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/control"
-	"github.com/vxswitch/vxswitch/control/controltest"
 	"github.com/vxswitch/vxswitch/frame"
 )
-
-// A fakeShape is a Shape in plain memory.
-type fakeShape struct {
-	controltest.Model
-	err    error // of Open
-	misses chan frame.Event
-
-	mu     sync.Mutex
-	routes []Route
-	closed []bool // lost, of each Close
-}
-
-func newFakeShape() *fakeShape {
-	return &fakeShape{Model: controltest.Model{VNIs: []frame.VNI{1}, VRFs: map[string][]frame.VNI{"pods": {1}}}, misses: make(chan frame.Event, 10)}
-}
-
-func (s *fakeShape) Open(n *Network, own *Own, generation int) (MapperConfig, error) {
-	return MapperConfig{VRF: "pods"}, s.err
-}
-
-func (s *fakeShape) Routes(u RouteUpdate) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.routes = changed(s.routes, u)
-	return nil
-}
-
-// changed returns routes after an update, sorted.
-func changed(list []Route, u RouteUpdate) []Route {
-	if u.Snapshot {
-		list = nil
-	}
-	list = slices.DeleteFunc(list, func(r Route) bool {
-		return slices.Contains(u.Del, r) || slices.ContainsFunc(u.Add, func(a Route) bool { return a.Prefix == r.Prefix })
-	})
-	list = append(list, u.Add...)
-	sortRoutes(list)
-	return list
-}
-
-func (s *fakeShape) Misses() Misses { return missesOf(s.misses) }
-
-func (s *fakeShape) Close(lost bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = append(s.closed, lost)
-	return nil
-}
-
-type missesOf chan frame.Event
-
-func (m missesOf) Next(ctx context.Context) (e frame.Event, err error) {
-	select {
-	case <-ctx.Done():
-		return e, ctx.Err()
-	case e := <-m:
-		return e, nil
-	}
-}
-
-func (m missesOf) Close() {}
-
-// A site is a plane that runs.
-type site struct {
-	*Plane
-	t     *testing.T
-	shape *fakeShape
-	log   *lines
-	stop  func() error // and what Run has returned
-	ended chan error
-}
-
-func run(t *testing.T, m *Memory, ip string, change func(c *PlaneConfig)) *site {
-	t.Helper()
-	s := &site{t: t, shape: newFakeShape(), log: new(lines), ended: make(chan error, 1)}
-	c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: s.shape, PublicIP: netip.MustParseAddr(ip), Log: slog.New(slog.NewTextHandler(s.log, nil))}
-	if change != nil {
-		change(c)
-	}
-	p, err := NewPlane(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Plane = p
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { s.ended <- p.Run(ctx) }()
-	s.stop = sync.OnceValue(func() error { cancel(); return <-s.ended })
-	return s
-}
-
-// wait waits for Run to end by itself.
-func (s *site) wait() error {
-	err := <-s.ended
-	s.stop = func() error { return err }
-	return err
-}
-
-// routes returns the prefixes that the switch has.
-func (s *site) prefixes() (list []string) {
-	for _, r := range s.shape.Rows("flannel") {
-		list = append(list, strings.Fields(r.String())[1])
-	}
-	slices.Sort(list)
-	return list
-}
-
-func (s *site) want(what string, prefixes ...string) {
-	s.t.Helper()
-	synctest.Wait()
-	slices.Sort(prefixes)
-	if got := s.prefixes(); !slices.Equal(got, prefixes) {
-		s.t.Errorf("%s: %v, want %v", what, got, prefixes)
-	}
-}
-
-func (s *site) subnet() string {
-	s.t.Helper()
-	synctest.Wait()
-	o := s.Status().Own
-	if !o.Subnet.IsValid() {
-		s.t.Fatalf("no lease: %+v", s.Status())
-	}
-	return o.Subnet.String()
-}
-
-// lines is a log.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// count returns the number of lines with a text.
-func (l *lines) count(text string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range strings.Split(l.b.String(), "\n") {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
-}
-
-const oneNetwork = `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`
-
-// bubble runs a test of planes on a store, in a time of its own.
-func bubble(t *testing.T, network string, f func(t *testing.T, m *Memory)) {
-	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory(network)
-		defer m.Close()
-		f(t, m)
-	})
-}
 
 // Nodes come and go, and each has the subnets of the others.
 func TestPlanes(t *testing.T) {
@@ -479,6 +316,7 @@ func TestPlaneLinks(t *testing.T) {
 		near, elsewhere := prefixes("192.0.2.0/24"), prefixes("203.0.113.0/24")
 		for _, c := range []struct{ shape, config []netip.Prefix }{{nil, near}, {near, nil}, {near, elsewhere}, {nil, nil}} {
 			s := &hostShape{newFakeShape(), c.shape}
+			s.fakeShape.links = make(chan []netip.Prefix, 1)
 			p := run(t, m, "192.0.2.1", func(x *PlaneConfig) { x.Shape, x.Links = s, c.config })
 			p.subnet()
 			want := func(what string, direct bool) {
@@ -496,11 +334,14 @@ func TestPlaneLinks(t *testing.T) {
 				}
 				want(fmt.Sprint(links), links != nil)
 			}
+			s.fakeShape.links <- elsewhere
+			synctest.Wait()
+			want("the shape has others", c.config != nil)
 			p.stop()
 			if err := p.SetLinks(nil); err == nil {
 				t.Error("SetLinks after the end: no error")
 			}
-			want("the end", true)
+			want("the end", c.config != nil)
 		}
 	})
 }

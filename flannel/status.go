@@ -43,12 +43,6 @@ type Status struct {
 	Snapshots  uint64         // that were read
 	Misses     uint64         // that were heard
 	Unanswered uint64         // of them, without a lease
-
-	listed bool // all leases are known, and so are those whose routes a former process may have left
-	lost   error
-
-	named      int // bad leases that were logged since namedSince
-	namedSince time.Time
 }
 
 // Status returns what the plane does.

@@ -68,12 +68,12 @@ func (c *Config) Check() error {
 type Shape struct {
 	cfg     Config
 	network *flannel.Network
-	tap     *hostnet.Host // nil with host-gw
-	link    *hostnet.Host // nil without routes of its own
-	former  *hostnet.Host // the link, while it may have routes of a former process that sent without a tunnel
-	settled bool          // what a former process has left on other devices is gone
-	whole   []hostnet.Route
-	misses  *vswitch.Events
+	tap     *hostnet.Host   // nil with host-gw
+	link    *hostnet.Host   // nil without routes of its own
+	former  *hostnet.Host   // the link, while it may have routes of a former process that sent without a tunnel
+	settled bool            // what a former process has left on other devices is gone
+	whole   []hostnet.Route // of the networks into the TAP, where the host has no route for each lease
+	misses  *vswitch.Events // nil in generation 3
 	said    map[string]bool // by check
 	waits   string          // what Routes has said of routes that wait
 }
@@ -169,7 +169,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	return m, s.routes(flannel.RouteUpdate{Snapshot: true})
 }
 
-// free returns an error if there is a device with the name that is no TAP, such as that of flanneld, whose port is taken, too.
+// free returns an error if there is a device with the name that is no TAP or TUN, such as that of flanneld, whose port is taken, too.
 func (c *Config) free() error {
 	if _, err := net.InterfaceByName(c.Device); c.Namespace != "" || err != nil {
 		return nil
@@ -302,7 +302,7 @@ func (s *Shape) routes(u flannel.RouteUpdate) error {
 	if s.tap != nil && len(first) > 0 {
 		s.tap.UpdateRoutes(nil, first)
 	}
-	err := s.forget(u.Snapshot)
+	err := s.dropFormer(u.Snapshot)
 	err = errors.Join(err, change(s.link, u.Snapshot, direct, indirect), change(s.tap, u.Snapshot, add, del))
 	if u.Snapshot {
 		s.check()
@@ -310,8 +310,8 @@ func (s *Shape) routes(u flannel.RouteUpdate) error {
 	return err
 }
 
-// forget removes the routes that a former process has left on the link or other devices, when others follow.
-func (s *Shape) forget(snapshot bool) (err error) {
+// dropFormer removes the routes that a former process has left on the link or other devices, right before a snapshot replaces them.
+func (s *Shape) dropFormer(snapshot bool) (err error) {
 	if s.former != nil && snapshot {
 		err = errors.Join(s.former.SetRoutes(), s.former.Close())
 		s.former = nil
@@ -375,6 +375,9 @@ func metric(p netip.Prefix) int {
 	b := p.Addr().As4()
 	return 1 + int(binary.BigEndian.Uint32(b[:])>>(32-p.Bits())&1023)
 }
+
+// Links implements [flannel.Shape]: nobody follows them here.
+func (s *Shape) Links() <-chan []netip.Prefix { return nil }
 
 // Misses implements [flannel.Shape].
 func (s *Shape) Misses() flannel.Misses {

@@ -20,6 +20,7 @@ func (s *shape) Open(*flannel.Network, *flannel.Own, int) (flannel.MapperConfig,
 	return flannel.MapperConfig{VRF: "pods"}, nil
 }
 func (s *shape) Routes(flannel.RouteUpdate) error { return nil }
+func (s *shape) Links() <-chan []netip.Prefix     { return nil }
 func (s *shape) Misses() flannel.Misses           { return nil }
 func (s *shape) Close(bool) error                 { return nil }
 

@@ -100,6 +100,7 @@ func (s *apiShape) Program(_ string, u control.Update) error {
 }
 
 func (s *apiShape) Routes(flannel.RouteUpdate) error { return nil }
+func (s *apiShape) Links() <-chan []netip.Prefix     { return nil }
 func (s *apiShape) Misses() flannel.Misses           { return nil }
 func (s *apiShape) Close(bool) error                 { return nil }
 

@@ -44,6 +44,6 @@
 //
 // Whoever is on the link reaches pods, as with flanneld, unless a policy of the segment says otherwise.
 //
-// On the link is what is in the prefixes of that gateway, until Plane.SetLinks says something else: the way to a node changes at
-// once, and no packet is lost.
+// On the link is what is in the prefixes of that gateway. When they change, or Plane.SetLinks says something else, so does the way
+// to a node, at once, and no packet is lost. Without the gateway, or its public address, nobody is on the link, and the log says so.
 package routed

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
@@ -44,8 +44,11 @@ type Config struct {
 	IPIP    frame.VNI // segment of the tunnel with backend ipip or udp; default 16777213
 
 	// Direct is the segment in which nodes on our link are neighbours, and its gateway in the VRF has our public addresses. It is
-	// needed with backend host-gw and with DirectRouting, and must be there when the plane starts.
+	// needed with backend host-gw and with DirectRouting, and must be there when the plane starts. Which nodes are on the link follows
+	// the addresses of the gateway.
 	Direct frame.VNI
+
+	Log *slog.Logger // of a gateway that is no longer as nodes on the link need it; nil = none
 }
 
 // Check returns the errors in the settings as [setting.Errors].
@@ -77,6 +80,7 @@ func (c Config) full() Config {
 	c.Tunnel.Name = cmp.Or(c.Tunnel.Name, DefaultName)
 	c.Pods = cmp.Or(c.Pods, DefaultPods)
 	c.IPIP = cmp.Or(c.IPIP, DefaultIPIP)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -84,6 +88,9 @@ func (c Config) full() Config {
 type Shape struct {
 	cfg    Config
 	misses *vswitch.Events
+	links  chan []netip.Prefix
+	unlink func() // ends what tells links, nil if nothing does
+	said   string // what is wrong with the links
 }
 
 var _ flannel.Shape = (*Shape)(nil)
@@ -96,7 +103,7 @@ func New(cfg *Config) (*Shape, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	return &Shape{cfg: cfg.full()}, nil
+	return &Shape{cfg: cfg.full(), links: make(chan []netip.Prefix)}, nil
 }
 
 // Open implements [flannel.Shape].
@@ -105,7 +112,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if err != nil {
 		return m, err
 	}
-	links, err := s.links(n, own)
+	links, err := s.onLink(n, own)
 	if err != nil {
 		return m, err
 	}
@@ -118,64 +125,10 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 		}
 		return m, err
 	}
+	if isDirect(&n.Backend) {
+		s.unlink = s.follow(n, own, links)
+	}
 	return flannel.MapperConfig{VRF: s.cfg.VRF, VNI: vni, Direct: s.cfg.Direct, Links: links}, nil
-}
-
-// links returns the prefixes of the gateway in the segment Direct, which nodes on our link send to without the tunnel,
-// whether we send to them like that or not.
-func (s *Shape) links(n *flannel.Network, own *flannel.Own) ([]netip.Prefix, error) {
-	c, b := &s.cfg, &n.Backend
-	switch {
-	case b.Type != "host-gw" && !b.DirectRouting:
-		return nil, nil
-	case c.Direct == 0:
-		return nil, fmt.Errorf("routed: direct: no segment: one is needed with %s, since nodes on our link send without a tunnel", how(b))
-	}
-	list := c.addresses()
-	for _, e := range []flannel.End{own.IPv4, own.IPv6} {
-		if e.PublicIP.IsValid() && !has(list, e.PublicIP) {
-			return nil, fmt.Errorf("routed: direct: segment %d: a gateway in the VRF %q with the address %v is needed with %s, since nodes on our link send to it", c.Direct, c.VRF, e.PublicIP, how(b))
-		}
-	}
-	for i := range list {
-		list[i] = list[i].Masked()
-	}
-	return list, nil
-}
-
-// addresses returns those of the gateway in the segment Direct, nil without one.
-func (c *Config) addresses() (list []netip.Prefix) {
-	for _, i := range c.Node.Interfaces() {
-		if c.Direct != 0 && i.VNI() == c.Direct && i.VRFName() == c.VRF {
-			list = i.Config().Addresses
-		}
-	}
-	return list
-}
-
-func has(list []netip.Prefix, a netip.Addr) bool {
-	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == a })
-}
-
-// link returns the device of the packet port in the segment Direct, "" without one.
-func (c *Config) link() string {
-	cfg := c.Node.Config()
-	for _, g := range cfg.Segments {
-		for _, m := range g.Members {
-			if g.VNI == c.Direct && m.VLAN == 0 && slices.ContainsFunc(cfg.Ports, func(p node.Port) bool { return p.Name == m.Port && p.Type == node.PortPacket }) {
-				return m.Port
-			}
-		}
-	}
-	return ""
-}
-
-// how is what makes nodes send without a tunnel.
-func how(b *flannel.Backend) string {
-	if b.Type == "host-gw" {
-		return "backend host-gw"
-	}
-	return "DirectRouting"
 }
 
 // parts returns what a node needs for a lease, and the segment of the tunnel, 0 without one.
@@ -210,7 +163,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	if !t.Local.IsValid() {
 		t.Local, t.Local6 = own.Underlay()
 	}
-	if dev := c.link(); dev != "" && t.Underlay == node.UnderlayUDP && t.Device == "" && has(c.addresses(), t.Local) {
+	if dev := c.device(); dev != "" && t.Underlay == node.UnderlayUDP && t.Device == "" && has(c.addresses(), t.Local) {
 		t.Underlay, t.Device = node.UnderlayPacket, dev // they share the address
 	}
 	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
@@ -259,8 +212,15 @@ func (s *Shape) Misses() flannel.Misses {
 	return s.misses
 }
 
+// Links implements [flannel.Shape]: they are the prefixes of the gateway in the segment Direct.
+func (s *Shape) Links() <-chan []netip.Prefix { return s.links }
+
 // Close implements [flannel.Shape]: it removes from the node what Open has provided, and the rows.
 func (s *Shape) Close(lost bool) error {
+	if s.unlink != nil {
+		s.unlink()
+		s.unlink = nil
+	}
 	if s.misses != nil {
 		s.misses.Close()
 	}
