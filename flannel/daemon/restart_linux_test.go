@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/port"
 )
 
 // A process that ends, in whichever way, leaves the device with its routes; the next one takes them with the same subnet and
@@ -177,12 +178,19 @@ func TestLeftByAnotherLease(t *testing.T) {
 	}
 }
 
-// When the network gets another VNI or backend, the next process deletes the device of the former one, and nobody else's.
+// When the network gets another VNI or backend, the next process deletes the device of the former one, up or down, and nobody
+// else's: not one that is down and that a process has open.
 func TestLeftByAnotherNetwork(t *testing.T) {
 	l := flanneldlab.New(t, vxlanJSON)
 	p := start(t, l, 11)
 	p.host.IP("tuntap", "add", "flannel.x", "mode", "tap")
 	p.host.IP("link", "add", "flannel.9", "type", "bridge")
+	open, err := port.OpenTAP("flannel.8", &port.DeviceConfig{Namespace: p.host.NS, Persistent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	p.host.IP("link", "set", "flannel.8", "down")
 	devices := func() (list []string) {
 		for line := range strings.Lines(p.host.Run("ip", "-brief", "link", "show")) {
 			if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "flannel") {
@@ -194,14 +202,18 @@ func TestLeftByAnotherNetwork(t *testing.T) {
 	}
 	for _, c := range []struct {
 		backend string
+		down    string // a device that somebody takes down before
 		want    []string
 	}{
-		{`"Type": "vxlan", "VNI": 7`, []string{"flannel.7", "flannel.9", "flannel.x"}},
-		{`"Type": "udp"`, []string{"flannel.9", "flannel.x", "flannel0"}},
-		{`"Type": "host-gw"`, []string{"flannel.9", "flannel.x"}},
-		{`"Type": "vxlan"`, []string{"flannel.1", "flannel.9", "flannel.x"}},
+		{`"Type": "vxlan", "VNI": 7`, "", []string{"flannel.7", "flannel.8", "flannel.9", "flannel.x"}},
+		{`"Type": "udp"`, "flannel.7", []string{"flannel.8", "flannel.9", "flannel.x", "flannel0"}},
+		{`"Type": "host-gw"`, "flannel0", []string{"flannel.8", "flannel.9", "flannel.x"}},
+		{`"Type": "vxlan"`, "", []string{"flannel.1", "flannel.8", "flannel.9", "flannel.x"}},
 	} {
 		p.Kill()
+		if c.down != "" {
+			p.host.IP("link", "set", c.down, "down")
+		}
 		l.Etcd.Ctl(t, "put", flanneldlab.Prefix+"/config", `{"Network": "10.3.0.0/16", "EnableNFTables": true, "Backend": {`+c.backend+`}}`)
 		p.start(t)
 		if got := devices(); !slices.Equal(got, c.want) {
