@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -96,6 +95,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	former, _ := os.ReadFile(d.cfg.SubnetFile)
+	if !d.cfg.IPMasq && masqueraded(former) { // not when pods can be made: the store may be away for long
+		d.dropRules(ctx)
+	}
 	store := d.o.Store
 	if store == nil {
 		kv, err := d.connect(ctx)
@@ -105,7 +108,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		defer kv.Close()
 		store = &flannel.Registry{KV: kv}
 	}
-	plane, err := d.newPlane(store, up)
+	plane, err := d.newPlane(store, up, flannel.PreviousSubnet(former))
 	if err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		case err := <-ended:
 			return err
 		case <-look.C:
-			if d.cfg.Mode == TAP || d.cfg.Direct == 0 {
+			if d.cfg.Mode == TAP {
 				updateLinks(plane, up)
 			}
 		}
@@ -183,32 +186,32 @@ func (d *Daemon) etcd(ctx context.Context) (*etcd.Store, error) {
 }
 
 // newPlane puts together what keeps a lease in a store.
-func (d *Daemon) newPlane(store flannel.Store, up *uplink) (*flannel.Plane, error) {
+func (d *Daemon) newPlane(store flannel.Store, up *uplink, previous flannel.Subnet) (*flannel.Plane, error) {
 	c := &d.cfg
-	pc := &flannel.PlaneConfig{Store: store, OneMAC: c.Mode == TAP, PublicIP: up.ipv4, PublicIPv6: up.ipv6,
-		Links: up.links, Generation: c.Generation, Margin: c.RenewMargin, Log: d.log}
-	if b, err := os.ReadFile(c.SubnetFile); err == nil {
-		pc.Previous = flannel.PreviousSubnet(b)
-	}
+	pc := &flannel.PlaneConfig{Store: store, OneMAC: c.Mode == TAP, PublicIP: up.ipv4, PublicIPv6: up.ipv6, Previous: previous,
+		Generation: c.Generation, Margin: c.RenewMargin, Log: d.log}
 	if c.PublicIP.IsValid() {
 		pc.PublicIP = c.PublicIP
 	}
 	if c.PublicIPv6.IsValid() {
 		pc.PublicIPv6 = c.PublicIPv6
 	}
+	if c.Mode == TAP {
+		pc.Links = up.links
+	}
 	var tunnel node.Tunnel
-	if c.Mode == L3 && c.Direct != 0 { // the addresses are those of the gateway there, not of the host
-		pc.Links = nil
-	} else if up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6) { // behind a NAT
+	switch {
+	case c.Mode == L3 && c.Direct != 0: // the addresses are those of the gateway there, not of the host
+	case up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6): // behind a NAT
 		tunnel.Local, tunnel.Local6 = up.ipv4, up.ipv6
-	} else if !up.ipv4.IsValid() && !pc.PublicIP.IsValid() && pc.PublicIPv6 != up.ipv6 { // likewise, without IPv4
+	case !up.ipv4.IsValid() && !pc.PublicIP.IsValid() && pc.PublicIPv6 != up.ipv6: // likewise, without IPv4
 		tunnel.Local = up.ipv6
 	}
 	var err error
 	if c.Mode == TAP {
 		pc.Shape, err = d.hosted(tunnel, up)
 	} else {
-		pc.Shape, err = routed.New(&routed.Config{Node: d.o.Node, Tunnel: tunnel, VRF: c.VRF, Pods: c.Pods, Direct: c.Direct})
+		pc.Shape, err = routed.New(&routed.Config{Node: d.o.Node, Tunnel: tunnel, VRF: c.VRF, Pods: c.Pods, Direct: c.Direct, Log: d.log})
 	}
 	if err != nil {
 		return nil, err
@@ -232,8 +235,8 @@ func (d *Daemon) announce(ctx context.Context, plane *flannel.Plane, up *uplink)
 		if err := nft(ctx, masquerade(s.Network, s.Own.Subnet, !d.cfg.NoFullyRandom)); err != nil {
 			return err
 		}
-	} else if err := nft(ctx, noMasquerade); err != nil && !errors.Is(err, exec.ErrNotFound) {
-		d.log.Info("flannel: rules of a former process", "err", err)
+	} else {
+		d.dropRules(ctx)
 	}
 	f := flannel.SubnetFile{Network: flannel.Subnet{IPv4: s.Network.IPv4.Network, IPv6: s.Network.IPv6.Network}, Subnet: s.Own.Subnet, MTU: s.Network.MTU(up.mtu), IPMasq: d.cfg.IPMasq}
 	if err := replace(d.cfg.SubnetFile, f.Format()); err != nil {

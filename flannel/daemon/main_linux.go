@@ -123,12 +123,12 @@ func (c *command) ready(s flannel.Status, mtu int) {
 func (c *command) notify(state string) error {
 	for _, e := range c.env {
 		if path, ok := strings.CutPrefix(e, "NOTIFY_SOCKET="); ok && path != "" {
-			c, err := net.Dial("unixgram", path)
+			conn, err := net.Dial("unixgram", path)
 			if err != nil {
 				return err
 			}
-			defer c.Close()
-			_, err = c.Write([]byte(state))
+			defer conn.Close()
+			_, err = conn.Write([]byte(state))
 			return err
 		}
 	}

@@ -52,12 +52,18 @@ func start(t *testing.T, l *flanneldlab.Lab, i int, args ...string) *program {
 
 func (p *program) start(t *testing.T) {
 	t.Helper()
+	p.launch(t)
+	p.Want("ready subnet=")
+}
+
+// launch starts the program, and does not wait for it.
+func (p *program) launch(t *testing.T) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Proc = p.host.Start("env", append([]string{"VXFLANNELD_TEST=1", exe, "-etcd-endpoints", p.way, "-iface", "eth0", "-subnet-file", p.file, "-v", "1"}, p.args...)...)
-	p.Want("ready subnet=")
 }
 
 // read returns the subnet file and its subnet.
@@ -128,6 +134,26 @@ func TestProgramMasquerade(t *testing.T) {
 	if out, err := p.host.Try(t.Context(), "nft", "list", "table", "inet", table); err == nil {
 		t.Errorf("without -ip-masq there is %s", out)
 	}
+}
+
+// Rules of a former process go although etcd is away: who has switched masquerading off need not wait for it.
+func TestProgramMasqueradeOff(t *testing.T) {
+	l := flanneldlab.New(t, vxlanJSON)
+	p := start(t, l, 11, "-ip-masq")
+	p.host.Run("nft", "list", "table", "inet", table)
+	p.Signal(syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	l.Etcd.Stop()
+	p.args = nil
+	p.launch(t)
+	p.host.Until("the rules are gone", func() bool {
+		_, err := p.host.Try(t.Context(), "nft", "list", "table", "inet", table)
+		return err != nil
+	})
+	l.Etcd.Start()
+	p.Want("ready subnet=")
 }
 
 // source is that of an IPv4 packet in an Ethernet frame.

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -41,6 +43,16 @@ func masquerade(n *flannel.Network, own flannel.Subnet, random bool) string {
 
 // noMasquerade removes the rules, if they are there.
 const noMasquerade = "table inet " + table + "\ndelete table inet " + table + "\n"
+
+// masqueraded reports whether the process that has written a subnet file masqueraded.
+func masqueraded(file []byte) bool { return bytes.Contains(file, []byte("FLANNEL_IPMASQ=true\n")) }
+
+// dropRules removes the rules of a former process, if the program nft is there.
+func (d *Daemon) dropRules(ctx context.Context) {
+	if err := nft(ctx, noMasquerade); err != nil && !errors.Is(err, exec.ErrNotFound) && ctx.Err() == nil {
+		d.log.Info("flannel: rules of a former process", "err", err)
+	}
+}
 
 // nft runs the program.
 func nft(ctx context.Context, rules string) error {
