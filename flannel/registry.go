@@ -41,8 +41,7 @@ func (s *Registry) Network(ctx context.Context) (*Network, error) {
 //	or else one of the first hundred free subnets, by chance
 //
 // Leases with its PublicIP that do not suit the network are removed, but reservations; so is one of two families if an older one
-// overlaps it. The PublicIP is the IPv6 one only
-// for a network without IPv4.
+// overlaps it. The PublicIP is the IPv6 one only for a network without IPv4.
 func (s *Registry) Acquire(ctx context.Context, n *Network, r Request) (own *Own, err error) {
 	for range tries {
 		if own, err = s.try(ctx, n, r); !errors.Is(err, ErrTaken) && !errors.Is(err, ErrLost) {
@@ -66,8 +65,8 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 		return nil, err
 	}
 	for _, m := range mine {
-		// One that Create made, and whose answer was lost, was not looked at by alone.
-		if n.Suits(m.Subnet) && (!m.Record.Expires || older(records, m.Record, m.Subnet) == "") {
+		// One that Create made, and whose answer was lost, checkAlone has not looked at.
+		if n.Suits(m.Subnet) && (!m.Record.Expires || olderOverlap(records, m.Record, m.Subnet) == "") {
 			begun := time.Now()
 			m.Record, err = s.KV.Update(ctx, m.Record, r.Attrs.Value())
 			return s.own(m.Subnet, r.Attrs, m.Record, begun, err)
@@ -90,7 +89,7 @@ func (s *Registry) try(ctx context.Context, n *Network, r Request) (*Own, error)
 	begun := time.Now()
 	rec, err := s.KV.Create(ctx, subnet.Key(), r.Attrs.Value())
 	if err == nil && subnet.IPv4.IsValid() && subnet.IPv6.IsValid() {
-		err = s.alone(ctx, subnet, rec)
+		err = s.checkAlone(ctx, subnet, rec)
 	}
 	return s.own(subnet, r.Attrs, rec, begun, err)
 }
@@ -107,13 +106,13 @@ func (s *Registry) own(subnet Subnet, a Attrs, r Record, begun time.Time, err er
 	return o, nil
 }
 
-// alone returns ErrTaken, after it has removed the lease, if an older one overlaps it.
-func (s *Registry) alone(ctx context.Context, subnet Subnet, r Record) error {
+// checkAlone removes a lease that an older one overlaps, and then returns ErrTaken.
+func (s *Registry) checkAlone(ctx context.Context, subnet Subnet, r Record) error {
 	records, err := s.KV.List(ctx)
 	if err != nil {
 		return err
 	}
-	if key := older(records, r, subnet); key != "" {
+	if key := olderOverlap(records, r, subnet); key != "" {
 		if err := s.KV.Delete(ctx, r); err != nil {
 			return err
 		}
@@ -122,9 +121,9 @@ func (s *Registry) alone(ctx context.Context, subnet Subnet, r Record) error {
 	return nil
 }
 
-// older returns the key of a lease that overlaps a subnet of two families and was there before, "" if there is none: two nodes may
-// have chosen the same IPv6 subnet with different IPv4 subnets, which are different keys.
-func older(records []Record, r Record, subnet Subnet) string {
+// olderOverlap returns the key of a lease that overlaps a subnet of two families and was there before, "" if there is none: two nodes
+// may have chosen the same IPv6 subnet with different IPv4 subnets, which are different keys.
+func olderOverlap(records []Record, r Record, subnet Subnet) string {
 	if !subnet.IPv4.IsValid() || !subnet.IPv6.IsValid() {
 		return ""
 	}
