@@ -70,8 +70,8 @@ func (s sender) some(requests []*nl.NetlinkRequest, errs []error) error {
 			if !ours || a.Header.Type != unix.NLMSG_ERROR || len(a.Data) < 4 {
 				continue // of a call that has failed
 			}
-			if n := int32(nl.NativeEndian().Uint32(a.Data)); n != 0 {
-				errs[i] = syscall.Errno(-n)
+			if code := int32(nl.NativeEndian().Uint32(a.Data)); code != 0 {
+				errs[i] = syscall.Errno(-code)
 			}
 			if i == len(requests)-1 {
 				return nil

@@ -31,7 +31,7 @@ type Config struct {
 	Namespace string
 
 	Addresses []netip.Prefix // addresses of the host in the VRF, usually one /32 and one /128
-	Sole      bool           // other addresses and next hops, which a former process left, are removed, but link-local addresses
+	Sole      bool           // addresses and next hops that a former process left are removed, but for link-local addresses
 	MTU       int            // MTU of the device, 68 to 65535; 0 = as it is
 
 	Uplink bool // the device is one of the host's own, not a switch's: it may be down, and routes wait until it is up

@@ -17,15 +17,18 @@ import (
 )
 
 // A Host keeps the kernel's side of a device that a switch gave the host. Its methods may be called concurrently.
+//
+// Whatever changes the kernel has op, and takes mu as well to change the fields below it. To read those, either is enough: who has
+// op needs no mu, and events, which must not wait for the kernel, take mu alone.
 type Host struct {
 	cfg Config
 	kernel
 
 	op      sync.Mutex            // one operation at a time
 	made    map[netip.Prefix]bool // addresses that were not there before
-	missing bool                  // the device
+	missing bool                  // the device was not there at the last pass
 
-	mu      sync.Mutex // beside op, for what events are compared with
+	mu      sync.Mutex // after op
 	managed bool       // SetRoutes was called: routes are no longer as we found them
 	index   int        // of the device, 0 = there is none
 	want    byKey

@@ -419,23 +419,6 @@ func TestRouteErrors(t *testing.T) {
 	a.comes("10.65.2.0/26 via 10.99.0.1 dev vxhost0 src 10.65.1.60", "10.65.3.0/26 dev vxhost0 scope link src 10.98.0.1")
 }
 
-func TestConfig(t *testing.T) {
-	_, err := Open(nil)
-	check.ErrorHas(t, err, `hostnet: Config.Device: "": must be the name of a device, 1 to 15 bytes`)
-	err = (&Config{Device: "a/b", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}, MTU: 1, Table: 255, Metric: -1, Protocol: 2, Interval: 1}).Check()
-	check.ErrorHas(t, err, `hostnet: Config.Device: "a/b"`, "Config.Addresses: 127.0.0.1/8: must be addresses of one host", "Config.MTU: 1: must be 68 to 65535, or 0 to leave it as it is",
-		"Config.Table: 255: must be 1 to 2147483647 but not 255 (local)", "Config.Metric: -1", "Config.Protocol: 2: must be 5 to 255", "Config.Interval: 1ns")
-	_, err = Open(&Config{Device: "x", Namespace: "vxs-none"})
-	check.ErrorHas(t, err, `hostnet: Config.Namespace: "vxs-none": `)
-}
-
-func TestRepairString(t *testing.T) {
-	check.Equal(t, "text", Repair{Found: true, Up: true, MTU: 1300, Addresses: leg().Addresses, Routes: []Route{to("10.65.2.0/26")}, Removed: 2, Err: errors.Join(net.ErrClosed, net.ErrClosed)}.String(),
-		"the device is there again, the device was down, the MTU was 1300, addresses [10.65.1.60/32 fd65:1::60/128], route 10.65.2.0/26, 2 routes removed that were not set here, failed: "+
-			"use of closed network connection; use of closed network connection")
-	check.Equal(t, "text", Repair{Routes: make([]Route, 3)}.String(), "3 routes")
-}
-
 // Thousands of routes take little time; so does a change among them.
 func TestMany(t *testing.T) {
 	t.Parallel()
@@ -462,43 +445,4 @@ func TestMany(t *testing.T) {
 	})
 	timed("Close", 20*time.Second, func() { check.OK(t, h.Close()) })
 	a.want()
-}
-
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	a := newAlone(t)
-	cfg := leg()
-	cfg.Forward, cfg.Metric = true, 50
-	h := a.open(cfg)
-	check.OK(t, h.SetRoutes(to("10.65.2.0/26"), to("fd65:2::/64"), Route{Prefix: netip.MustParsePrefix("10.65.3.0/26"), Table: 300}))
-	a.IP("route", "add", "10.65.2.0/26", "via", "10.0.0.2", "proto", "bird", "metric", "20")
-	for _, s := range []string{"ipv4.conf.all.rp_filter", "ipv4.conf.vxhost0.rp_filter"} {
-		a.Sysctl("net."+s, "1")
-	}
-	for _, s := range []string{"ipv4.ip_forward", "ipv6.conf.all.forwarding"} {
-		a.Sysctl("net."+s, "0")
-	}
-	var got []string
-	for _, err := range h.Check() {
-		got = append(got, err.Error())
-		check.True(t, !strings.Contains(err.Error(), "\n"), "%q has several lines", err)
-	}
-	check.Slice(t, "wrong", got, []string{
-		"hostnet: packets of other hosts are not forwarded: sysctl -w net.ipv4.ip_forward=1, or net.ipv4.conf.vxhost0.forwarding=1 and that of the other devices",
-		"hostnet: strict rp_filter drops packets from addresses without a route into vxhost0: sysctl -w net.ipv4.conf.vxhost0.rp_filter=2",
-		"hostnet: packets of other hosts are not forwarded: sysctl -w net.ipv6.conf.all.forwarding=1 (accept_ra=2 on devices that need router advertisements)",
-		"hostnet: no rule leads to table 300: ip rule add lookup 300",
-		"hostnet: route 10.65.2.0/26 src 10.65.1.60 metric 50: 10.65.2.0/26 via 10.0.0.2 dev eth0 proto bird metric 20 comes first, its metric is lower",
-	})
-	a.Sysctl("net.ipv4.conf.vxhost0.rp_filter", "2")
-	a.Sysctl("net.ipv4.ip_forward", "1")
-	a.Sysctl("net.ipv6.conf.all.forwarding", "1")
-	a.IP("route", "del", "10.65.2.0/26", "proto", "bird")
-	a.IP("rule", "add", "lookup", "300")
-	check.Slice(t, "wrong", h.Check(), nil)
-	a.Sysctl("net.ipv6.conf.vxhost0.disable_ipv6", "1")
-	text := fmt.Sprint(h.Check())
-	check.True(t, strings.Contains(text, "IPv6 is off: sysctl -w net.ipv6.conf.vxhost0.disable_ipv6=0"), "wrong: %s", text)
-	_, err := Open(&Config{Device: dev, Namespace: a.NS, Protocol: 119, Addresses: []netip.Prefix{netip.MustParsePrefix("fd65:9::1/128")}})
-	check.ErrorHas(t, err, "hostnet: address fd65:9::1/128 of vxhost0: IPv6 is off on vxhost0 (disable_ipv6=1)")
 }

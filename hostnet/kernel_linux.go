@@ -244,8 +244,8 @@ func (h *Host) change(old *netlink.Route, r Route, found *conflicts) error {
 	return h.explain(r, h.nl.RouteReplace(h.message(r)))
 }
 
-// del deletes routes of ours, the last one first, and returns what has become of each. The kernel compares all of a route, with
-// protocol and device.
+// del reverses a list of routes of ours, so that the last one goes first, deletes them, and returns what has become of each. The kernel
+// compares all of a route, with protocol and device.
 func (h *Host) del(routes []Route) []error {
 	slices.Reverse(routes)
 	requests := make([]*nl.NetlinkRequest, len(routes))

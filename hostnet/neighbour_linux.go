@@ -42,13 +42,13 @@ func (h *Host) unsetMACs(routes []Route) {
 // other next hops are left from a former process, too.
 func (h *Host) macsOf(set byKey) error {
 	h.mu.Lock()
-	wanted, any := map[netip.Addr]bool{}, false
+	wanted, macsWanted := map[netip.Addr]bool{}, false
 	for _, r := range h.want {
 		wanted[r.Via] = true
-		any = any || !r.MAC.IsZero()
+		macsWanted = macsWanted || !r.MAC.IsZero()
 	}
 	h.mu.Unlock()
-	if !any {
+	if !macsWanted {
 		return nil
 	}
 	for _, r := range set {
