@@ -30,7 +30,7 @@ type nodes interface {
 // A getter reads one object of a namespace.
 type getter[T any] func(ctx context.Context, namespace, name string) (T, error)
 
-// A client is the API server.
+// A client is what a Store asks of an API server. That of a server is one; tests have others.
 type client struct {
 	nodes      nodes
 	pods       getter[*corev1.Pod]
@@ -49,7 +49,7 @@ var core = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// A server is an API server.
+// A server is the connection to an API server.
 type server struct {
 	rest.Interface
 	params runtime.ParameterCodec

@@ -28,8 +28,8 @@ func newNames(prefix string) names {
 	}
 }
 
-// managed says that a node has a lease.
-const managed = "true"
+// isManaged is the value of the annotation managed that says that a node has a lease.
+const isManaged = "true"
 
 // lease returns what a node says, and whether that is a lease.
 func (x *names) lease(n *corev1.Node) (l flannel.NodeLease, is bool) {
@@ -38,13 +38,13 @@ func (x *names) lease(n *corev1.Node) (l flannel.NodeLease, is bool) {
 	if len(n.Spec.PodCIDRs) > 0 {
 		l.PodCIDRs = strings.Join(n.Spec.PodCIDRs, ",")
 	}
-	return l, a[x.managed] == managed
+	return l, a[x.managed] == isManaged
 }
 
 // changes returns the annotations that a node needs for a lease. What the lease does not have is left as it is.
 func (x *names) changes(n *corev1.Node, l flannel.NodeLease) map[string]any {
 	changes := map[string]any{}
-	for name, value := range map[string]string{x.managed: managed, x.backend: l.Type, x.ip: l.PublicIP, x.ip6: l.PublicIPv6, x.data: l.Data, x.data6: l.DataV6} {
+	for name, value := range map[string]string{x.managed: isManaged, x.backend: l.Type, x.ip: l.PublicIP, x.ip6: l.PublicIPv6, x.data: l.Data, x.data6: l.DataV6} {
 		if value != n.Annotations[name] && (value != "" || name == x.backend) {
 			changes[name] = value
 		}
