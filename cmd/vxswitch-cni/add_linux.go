@@ -11,7 +11,6 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	cniversion "github.com/containernetworking/cni/pkg/version"
-	"github.com/vishvananda/netlink"
 )
 
 // device returns the interface that a command is about.
@@ -73,7 +72,7 @@ func add(ctx context.Context, a *skel.CmdArgs) (_ *current.Result, err error) {
 		return nil, err
 	}
 	undo = append(undo, func() error {
-		ctx, stop := later()
+		ctx, stop := undoing()
 		defer stop()
 		return node.detach(ctx, d.port)
 	})
@@ -138,8 +137,8 @@ func (c *config) addresses(ctx context.Context, a *skel.CmdArgs) (*current.Resul
 	return x, nil
 }
 
-// later returns a context for an undo, which has time although the command has none left.
-func later() (context.Context, context.CancelFunc) {
+// undoing returns a context for an undo, which has time although the command has none left.
+func undoing() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
 
@@ -148,7 +147,7 @@ func (c *config) ipam(a *skel.CmdArgs, command func(context.Context, string, []b
 	if c.IPAM.Type == "" {
 		return nil
 	}
-	ctx, stop := later()
+	ctx, stop := undoing()
 	defer stop()
 	if err := command(ctx, c.IPAM.Type, a.StdinData, nil); err != nil {
 		return c.ipamError(err)
@@ -193,15 +192,4 @@ func del(ctx context.Context, a *skel.CmdArgs) error {
 	d := c.device(a)
 	err = also(c.daemon().detach(ctx, d.port), d.delete())
 	return also(err, c.ipam(a, invoke.DelegateDel)) // the address is free once nobody has it
-}
-
-// links returns the devices of the network on the host, by name.
-func (c *config) links() (names []string, err error) {
-	list, err := netlink.LinkList()
-	for _, l := range list {
-		if alias := l.Attrs().Alias; len(alias) >= len(c.alias()) && alias[:len(c.alias())] == c.alias() {
-			names = append(names, l.Attrs().Name)
-		}
-	}
-	return names, err
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
@@ -77,7 +76,7 @@ func (d *device) check(r *current.Result) error {
 		return fmt.Errorf("%s: MAC %v: must be %s", d.ifname, is.HardwareAddr, want.Mac)
 	case want.Mtu != 0 && is.MTU != want.Mtu:
 		return fmt.Errorf("%s: MTU %d: must be %d", d.ifname, is.MTU, want.Mtu)
-	case is.RawFlags&1 == 0: // IFF_UP
+	case is.RawFlags&unix.IFF_UP == 0:
 		return fmt.Errorf("%s: is down", d.ifname)
 	}
 	addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
@@ -121,84 +120,4 @@ func (d *device) checkRoutes(l netlink.Link, routes []*types.Route, ips []*curre
 		}
 	}
 	return nil
-}
-
-// validAttachments is the key of those that the runtime has. Without it all are taken for left.
-const validAttachments = "cni.dev/valid-attachments"
-
-// gc deletes what is left of attachments that the runtime does not have any more.
-func gc(ctx context.Context, a *skel.CmdArgs) error {
-	c, err := readConfig(a.StdinData)
-	if err != nil {
-		return err
-	}
-	var all map[string]json.RawMessage
-	if json.Unmarshal(a.StdinData, &all); all[validAttachments] == nil {
-		return invalid("%s: required for GC; must be a list", validAttachments)
-	}
-	valid := map[string]bool{}
-	for _, x := range c.ValidAttachments {
-		valid[portName(x.ContainerID, x.IfName)] = true
-	}
-	node := c.daemon()
-	ports, err := again(ctx, func() ([]api.Port, error) { return node.Ports(ctx) })
-	if away(err) {
-		err = nil // it has none
-	}
-	if err != nil {
-		err = failed(err)
-	}
-	for _, p := range ports {
-		if p.Owner == c.owner() && !valid[p.Name] {
-			err = also(err, node.detach(ctx, p.Name))
-		}
-	}
-	names, unlisted := c.links()
-	err = also(err, unlisted)
-	for _, name := range names {
-		if !valid[name] {
-			err = also(err, deleteLink(name))
-		}
-	}
-	return also(err, c.ipamIfAble(a, invoke.DelegateGC))
-}
-
-// status reports whether ADD can work.
-func status(ctx context.Context, a *skel.CmdArgs) error {
-	c, err := checkedConfig(a.StdinData)
-	if err != nil {
-		return err
-	}
-	s, err := c.daemon().segment(ctx, c)
-	if err != nil {
-		return coded(types.ErrPluginNotAvailable, err)
-	}
-	if err := c.ipamIfAble(a, invoke.DelegateStatus); err != nil {
-		return coded(types.ErrPluginNotAvailable, err)
-	}
-	if len(s.down) > 0 {
-		return types.NewError(types.ErrLimitedConnectivity, fmt.Sprintf("vni %d: %s", *c.VNI, strings.Join(s.down, "; ")), "")
-	}
-	return nil
-}
-
-// coded returns an error with one of the codes of STATUS.
-func coded(code uint, err error) error {
-	e := (*types.Error)(nil)
-	switch {
-	case !errors.As(err, &e):
-		return types.NewError(code, err.Error(), "")
-	case e.Code == types.ErrPluginNotAvailable, e.Code == types.ErrLimitedConnectivity:
-		return e
-	}
-	return types.NewError(code, e.Msg, e.Details)
-}
-
-// ipamIfAble runs a command that an IPAM plugin of an earlier specification does not know.
-func (c *config) ipamIfAble(a *skel.CmdArgs, command func(context.Context, string, []byte, invoke.Exec) error) error {
-	err := c.ipam(a, command)
-	if e := (*types.Error)(nil); errors.As(err, &e) && e.Code == types.ErrInvalidEnvironmentVariables {
-		return nil
-	}
-	return err
 }

@@ -109,7 +109,7 @@ func (d daemon) segment(ctx context.Context, c *config) (s segment, err error) {
 			s.down = append(s.down, fmt.Sprintf("tunnel %s: %s", p.Name, cmp.Or(p.Error, "down")))
 			continue
 		}
-		mtu := p.MTU - ethernet
+		mtu := p.MTU - encap.EthernetLen
 		if cfg.InnerVLAN == "pass" {
 			mtu -= encap.VLANTagLen
 		}
@@ -120,8 +120,6 @@ func (d daemon) segment(ctx context.Context, c *config) (s segment, err error) {
 	s.mtu = cmp.Or(c.MTU, s.mtu, defaultMTU)
 	return s, nil
 }
-
-const ethernet = 14 // length of the header
 
 // attach adds a port to the segment. One with the name is left from an attachment that has ended without DEL.
 func (d daemon) attach(ctx context.Context, c *config, name, netns string, mtu int) error {
