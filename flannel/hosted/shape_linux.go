@@ -17,13 +17,13 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/internal/onnode"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/hostnet"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Config says how the network becomes part of a host. Only Node is needed, and Link with backend host-gw or DirectRouting.
@@ -190,7 +190,7 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	if six := own.IPv6.MAC; !six.IsZero() && six != mac {
 		return nil, fmt.Errorf("hosted: the lease has the MACs %v and %v: the plane must have OneMAC", mac, six)
 	}
-	t := c.tunnel(own)
+	t := onnode.Tunnel(c.Tunnel, own, c.AnyPeer)
 	t.Type, t.Port, t.GBP = encap.TypeVXLAN, b.Port, b.GBP
 	return &node.Config{
 		Tunnels: []node.Tunnel{t},
@@ -208,18 +208,6 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	}, nil
 }
 
-// tunnel returns the settings of the tunnel for any backend.
-func (c *Config) tunnel(own *flannel.Own) node.Tunnel {
-	t := c.Tunnel
-	if !t.Local.IsValid() {
-		t.Local, t.Local6 = own.Underlay()
-	}
-	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
-		t.Peers = vtep.AnyPeer
-	}
-	return t
-}
-
 // Segments of the backend udp.
 const (
 	hostVNI   = frame.VNI(0xfffffe)
@@ -230,7 +218,7 @@ const (
 // and the tunnel.
 func (s *Shape) partsUDP(n *flannel.Network, own *flannel.Own) *node.Config {
 	c := &s.cfg
-	t := c.tunnel(own)
+	t := onnode.Tunnel(c.Tunnel, own, c.AnyPeer)
 	t.Type, t.Port = encap.TypeFOU, n.Backend.Port
 	vrf := node.VRF{Name: c.Owner}
 	for _, p := range []netip.Prefix{own.Subnet.IPv4, own.Subnet.IPv6} {
@@ -380,12 +368,7 @@ func metric(p netip.Prefix) int {
 func (s *Shape) Links() <-chan []netip.Prefix { return nil }
 
 // Misses implements [flannel.Shape].
-func (s *Shape) Misses() flannel.Misses {
-	if s.misses == nil {
-		return nil
-	}
-	return s.misses
-}
+func (s *Shape) Misses() flannel.Misses { return onnode.Misses(s.misses) }
 
 // Close implements [flannel.Shape]: routes, addresses and the TAP go, unless they are Persistent and the lease is not lost.
 func (s *Shape) Close(lost bool) (err error) {
@@ -409,12 +392,5 @@ func (s *Shape) Close(lost bool) (err error) {
 		s.misses.Close()
 		s.misses = nil
 	}
-	err2 := s.cfg.Node.Program(s.cfg.Owner, control.Update{Snapshot: true})
-	if err2 == nil {
-		err2 = s.cfg.Node.Provide(s.cfg.Owner, nil)
-	}
-	if errors.Is(err2, net.ErrClosed) { // the node has ended first
-		err2 = nil
-	}
-	return errors.Join(err, err2)
+	return errors.Join(err, onnode.Remove(s.cfg.Node, s.cfg.Owner))
 }

@@ -2,21 +2,19 @@ package routed
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/internal/onnode"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Defaults of a Config.
@@ -159,15 +157,9 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	if b.Type == "host-gw" {
 		return parts, 0, nil
 	}
-	t := c.Tunnel
-	if !t.Local.IsValid() {
-		t.Local, t.Local6 = own.Underlay()
-	}
+	t := onnode.Tunnel(c.Tunnel, own, c.AnyPeer)
 	if dev := c.device(); dev != "" && t.Underlay == node.UnderlayUDP && t.Device == "" && has(c.addresses(), t.Local) {
 		t.Underlay, t.Device = node.UnderlayPacket, dev // they share the address
-	}
-	if t.Peers = vtep.ListedPerVNI; c.AnyPeer {
-		t.Peers = vtep.AnyPeer
 	}
 	g := &node.SegmentGateway{VRF: c.VRF, Gateway: node.Gateway{Addresses: bases}}
 	seg := node.Segment{Tunnel: t.Name, Gateway: g}
@@ -205,12 +197,7 @@ func (s *Shape) Program(owner string, u control.Update) error { return s.cfg.Nod
 func (s *Shape) Routes(flannel.RouteUpdate) error { return nil }
 
 // Misses implements [flannel.Shape].
-func (s *Shape) Misses() flannel.Misses {
-	if s.misses == nil {
-		return nil
-	}
-	return s.misses
-}
+func (s *Shape) Misses() flannel.Misses { return onnode.Misses(s.misses) }
 
 // Links implements [flannel.Shape]: they are the prefixes of the gateway in the segment Direct.
 func (s *Shape) Links() <-chan []netip.Prefix { return s.links }
@@ -224,12 +211,5 @@ func (s *Shape) Close(lost bool) error {
 	if s.misses != nil {
 		s.misses.Close()
 	}
-	err := s.cfg.Node.Program(s.cfg.Owner, control.Update{Snapshot: true})
-	if err == nil {
-		err = s.cfg.Node.Provide(s.cfg.Owner, nil)
-	}
-	if errors.Is(err, net.ErrClosed) { // the node has ended first
-		return nil
-	}
-	return err
+	return onnode.Remove(s.cfg.Node, s.cfg.Owner)
 }
