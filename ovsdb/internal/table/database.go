@@ -82,23 +82,26 @@ func atoms(v any) []any {
 	return []any{v}
 }
 
+// atom returns the only element of a set, nil if there is not one.
+func (r Row) atom(column string) any {
+	v := r[column]
+	if l, ok := v.([]any); !ok || len(l) != 2 || l[0] != "set" {
+		return v
+	}
+	if a := atoms(v); len(a) == 1 {
+		return a[0]
+	}
+	return nil
+}
+
 // text returns a string, "" if the column has none.
 func (r Row) text(column string) string {
-	if a := atoms(r[column]); len(a) == 1 {
-		s, _ := a[0].(string)
-		return s
-	}
-	return ""
+	s, _ := r.atom(column).(string)
+	return s
 }
 
 // number returns an integer; ok is false if the column has none.
-func (r Row) number(column string) (n int, ok bool) {
-	a := atoms(r[column])
-	if len(a) != 1 {
-		return 0, false
-	}
-	return integer(a[0])
-}
+func (r Row) number(column string) (n int, ok bool) { return integer(r.atom(column)) }
 
 // integer returns a number that has no fraction and is at most 32 bits.
 func integer(v any) (int, bool) {
@@ -129,12 +132,7 @@ func (r Row) Refs(column string) (ids []string) {
 }
 
 // ref returns the only reference in a column, "" if there is not one.
-func (r Row) ref(column string) string {
-	if ids := r.Refs(column); len(ids) == 1 {
-		return ids[0]
-	}
-	return ""
-}
+func (r Row) ref(column string) string { return uuid(r.atom(column)) }
 
 // pairs calls f for the pairs of a map.
 func (r Row) pairs(column string, f func(k, v any)) {

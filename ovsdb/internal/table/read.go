@@ -42,7 +42,7 @@ const (
 // A Result is what a Database means for a switch.
 type Result struct {
 	Segments []Segment
-	Rows     []control.Row  // in a fixed order, each once
+	Rows     []control.Row  // Floods, then MACs, by VNI and address, each once
 	Left     []Left         // the first 64, in a fixed order
 	Counts   map[string]int // how many were left out, by reason
 }
@@ -74,25 +74,23 @@ type Switch struct {
 	Local []netip.Addr // tunnel_ips
 }
 
+// A reader reads a Database once.
 type reader struct {
 	*Database
-	sw   *Switch
-	left []Left
-	rows map[control.Row]bool
+	sw     *Switch
+	left   []Left
+	places map[string]place // of locators that were read, by UUID
 }
 
 // Read returns what the Database means for a switch. It has no segments while no Physical_Switch has its name.
 func (d *Database) Read(sw *Switch) *Result {
-	r := &reader{Database: d, sw: sw, rows: map[control.Row]bool{}}
+	r := &reader{Database: d, sw: sw, places: map[string]place{}}
 	res := &Result{Segments: r.segments(), Counts: map[string]int{}}
 	at := map[string]frame.VNI{}
 	for _, s := range res.Segments {
 		at[s.ID] = s.VNI
 	}
-	peers := map[frame.VNI]map[netip.Addr]bool{} // that have hosts
-	r.macs(at, peers)
-	r.floods(at, peers)
-	res.Rows = slices.SortedFunc(maps.Keys(r.rows), func(a, b control.Row) int { return cmp.Compare(a.String(), b.String()) })
+	res.Rows = r.rows(at)
 	slices.SortFunc(r.left, func(a, b Left) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -104,13 +102,6 @@ func (d *Database) Read(sw *Switch) *Result {
 }
 
 func (r *reader) leave(table, id, reason string) { r.left = append(r.left, Left{table, id, reason}) }
-
-// each calls f for the rows of a table, by UUID.
-func (r *reader) each(table string, f func(id string, row Row)) {
-	for _, id := range slices.Sorted(maps.Keys(r.tables[table])) {
-		f(id, r.tables[table][id])
-	}
-}
 
 // segments returns the networks that ports are bound to, by VNI.
 func (r *reader) segments() (all []Segment) {
@@ -177,143 +168,4 @@ func (r *reader) segments() (all []Segment) {
 	}
 	slices.SortFunc(all, func(a, b Segment) int { return cmp.Compare(a.VNI, b.VNI) })
 	return all
-}
-
-// locator returns where a Physical_Locator is, and the VNI there, 0 for that of the Logical_Switch.
-func (r *reader) locator(id string) (addr netip.Addr, far frame.VNI, ok bool) {
-	row := r.Row(Locator, id)
-	addr, err := netip.ParseAddr(row.text("dst_ip"))
-	if err != nil || row.text("encapsulation_type") != vxlanOverIPv4 || addr.IsUnspecified() || addr.IsMulticast() || addr.Zone() != "" {
-		return addr, 0, false
-	}
-	if len(atoms(row["tunnel_key"])) == 0 {
-		return addr.Unmap(), 0, true
-	}
-	key, ok := row.number("tunnel_key")
-	return addr.Unmap(), frame.VNI(key), ok && key >= 1 && key <= int(frame.MaxVNI)
-}
-
-// macs adds a row for each row of Ucast_Macs_Remote.
-func (r *reader) macs(at map[string]frame.VNI, peers map[frame.VNI]map[netip.Addr]bool) {
-	type host struct {
-		control.MAC
-		id string
-	}
-	var hosts []host
-	r.each(UcastRemote, func(id string, row Row) {
-		vni, ok := at[row.ref("logical_switch")]
-		if !ok {
-			return // not a network of this switch
-		}
-		mac, err := frame.ParseMAC(row.text("MAC"))
-		if err != nil || !mac.IsHost() {
-			r.leave(UcastRemote, id, BadMAC)
-			return
-		}
-		addr, far, ok := r.locator(row.ref("locator"))
-		switch {
-		case !ok:
-			r.leave(UcastRemote, id, BadLocator)
-			return
-		case slices.Contains(r.sw.Local, addr):
-			r.leave(UcastRemote, id, OwnLocator)
-			return
-		}
-		h := host{control.MAC{VNI: vni, MAC: mac, VTEP: netip.AddrPortFrom(addr, 0), FarVNI: far}, id}
-		if far == vni {
-			h.FarVNI = 0
-		}
-		if s := row.text("ipaddr"); s != "" {
-			if h.IP, err = netip.ParseAddr(s); err != nil || h.IP.Zone() != "" || h.IP.IsMulticast() || h.IP.IsUnspecified() {
-				h.IP = netip.Addr{}
-				r.leave(UcastRemote, id, BadIP)
-			}
-			h.IP = h.IP.Unmap()
-		}
-		hosts = append(hosts, h)
-	})
-	slices.SortFunc(hosts, func(a, b host) int {
-		return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.MAC.MAC.Uint64(), b.MAC.MAC.Uint64()), a.VTEP.Compare(b.VTEP),
-			cmp.Compare(a.FarVNI, b.FarVNI), cmp.Compare(a.id, b.id))
-	})
-	type ipKey struct {
-		vni frame.VNI
-		ip  netip.Addr
-	}
-	whose := map[ipKey]frame.MAC{}
-	var last host
-	for i, h := range hosts {
-		switch {
-		case i > 0 && h.VNI == last.VNI && h.MAC.MAC == last.MAC.MAC && (h.VTEP != last.VTEP || h.FarVNI != last.FarVNI):
-			r.leave(UcastRemote, h.id, TwoLocators)
-			continue
-		case h.IP.IsValid():
-			k := ipKey{h.VNI, h.IP}
-			if first, ok := whose[k]; ok && first != h.MAC.MAC {
-				r.leave(UcastRemote, h.id, SameIP)
-				h.IP = netip.Addr{}
-			} else {
-				whose[k] = h.MAC.MAC
-			}
-		}
-		last = h
-		r.rows[h.MAC] = true
-		if peers[h.VNI] == nil {
-			peers[h.VNI] = map[netip.Addr]bool{}
-		}
-		peers[h.VNI][h.VTEP.Addr()] = true
-	}
-}
-
-// floods adds rows for the rows of Mcast_Macs_Remote that are for unknown-dst. VTEPs that get no copies may send.
-func (r *reader) floods(at map[string]frame.VNI, peers map[frame.VNI]map[netip.Addr]bool) {
-	sets := map[string][]netip.Addr{} // by Logical_Switch
-	r.each(McastRemote, func(id string, row Row) {
-		network := row.ref("logical_switch")
-		vni, ok := at[network]
-		if !ok {
-			return
-		}
-		if row.text("MAC") != UnknownDst {
-			r.leave(McastRemote, id, MulticastGroup)
-			return
-		}
-		for _, l := range r.Row(LocatorSet, row.ref("locator_set")).Refs("locators") {
-			switch addr, far, ok := r.locator(l); {
-			case !ok:
-				r.leave(McastRemote, id, BadLocator)
-			case far != 0 && far != vni:
-				r.leave(McastRemote, id, LocatorKey)
-			case !slices.Contains(r.sw.Local, addr):
-				sets[network] = append(sets[network], addr)
-			}
-		}
-	})
-	for id, vni := range at {
-		all := sets[id]
-		slices.SortFunc(all, netip.Addr.Compare)
-		all = slices.Compact(all)
-		one := false
-		switch mode := r.Row(LogicalSwitch, id).text("replication_mode"); mode {
-		case SourceNode:
-		case ServiceNode, "":
-			one = true
-		default:
-			one = true
-			r.leave(LogicalSwitch, id, BadReplication)
-		}
-		for i, a := range all {
-			r.flood(vni, a, one && i > 0)
-		}
-		for a := range peers[vni] {
-			if !slices.Contains(all, a) {
-				r.flood(vni, a, true)
-			}
-		}
-	}
-}
-
-// flood adds a row; a quiet VTEP gets no frames.
-func (r *reader) flood(vni frame.VNI, a netip.Addr, quiet bool) {
-	r.rows[control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(a, 0), NoBroadcast: quiet, NoUnknown: quiet}] = true
 }

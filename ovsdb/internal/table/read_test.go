@@ -33,7 +33,7 @@ Physical_Locator_Set other {"locators": ["uuid", "l3"]}
 `
 
 // fill sets the rows of a text: table, UUID, and columns. A row "null" is removed.
-func fill(t *testing.T, d *Database, text string) {
+func fill(t testing.TB, d *Database, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSpace(line), " ", 3)

@@ -1,0 +1,223 @@
+package table
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A place is what a Physical_Locator says.
+type place struct {
+	addr netip.Addr
+	far  frame.VNI // there; 0 = that of the Logical_Switch
+	ok   bool
+}
+
+// locator returns the place of a Physical_Locator.
+func (r *reader) locator(id string) place {
+	p, known := r.places[id]
+	if !known {
+		p = r.Row(Locator, id).place()
+		r.places[id] = p
+	}
+	return p
+}
+
+func (r Row) place() (p place) {
+	addr, err := netip.ParseAddr(r.text("dst_ip"))
+	if err != nil || r.text("encapsulation_type") != vxlanOverIPv4 || addr.IsUnspecified() || addr.IsMulticast() || addr.Zone() != "" {
+		return p
+	}
+	p.addr, p.ok = addr.Unmap(), true
+	if len(atoms(r["tunnel_key"])) > 0 {
+		key, ok := r.number("tunnel_key")
+		p.far, p.ok = frame.VNI(key), ok && key >= 1 && key <= int(frame.MaxVNI)
+	}
+	return p
+}
+
+// A host is a MAC behind a VTEP. It is smaller than a row, for there may be many, and they are sorted.
+type host struct {
+	vni  frame.VNI
+	far  frame.VNI
+	mac  frame.MAC
+	addr netip.Addr // of the VTEP
+	ip   netip.Addr // its own, perhaps none
+	id   string     // of the row that says so
+}
+
+func compareHosts(a, b host) int {
+	if c := cmp.Compare(a.vni, b.vni); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.mac.Uint64(), b.mac.Uint64()); c != 0 {
+		return c
+	}
+	return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(a.far, b.far), a.ip.Compare(b.ip), cmp.Compare(a.id, b.id))
+}
+
+// hosts returns those of Ucast_Macs_Remote in networks of the switch, in order, each MAC in one place, each address with one MAC.
+func (r *reader) hosts(at map[string]frame.VNI) []host {
+	all := make([]host, 0, len(r.tables[UcastRemote]))
+	for id, row := range r.tables[UcastRemote] {
+		if vni, ok := at[row.ref("logical_switch")]; ok {
+			if h, ok := r.host(id, row, vni); ok {
+				all = append(all, h)
+			}
+		}
+	}
+	slices.SortFunc(all, compareHosts)
+	return r.agreed(all)
+}
+
+// host returns what a row of Ucast_Macs_Remote says.
+func (r *reader) host(id string, row Row, vni frame.VNI) (h host, ok bool) {
+	mac, err := frame.ParseMAC(row.text("MAC"))
+	if err != nil || !mac.IsHost() {
+		r.leave(UcastRemote, id, BadMAC)
+		return h, false
+	}
+	switch p := r.locator(row.ref("locator")); {
+	case !p.ok:
+		r.leave(UcastRemote, id, BadLocator)
+		return h, false
+	case slices.Contains(r.sw.Local, p.addr):
+		r.leave(UcastRemote, id, OwnLocator)
+		return h, false
+	default:
+		h = host{vni: vni, mac: mac, addr: p.addr, id: id}
+		if p.far != vni {
+			h.far = p.far
+		}
+	}
+	if s := row.text("ipaddr"); s != "" {
+		ip, err := netip.ParseAddr(s)
+		if err != nil || ip.Zone() != "" || ip.IsMulticast() || ip.IsUnspecified() {
+			r.leave(UcastRemote, id, BadIP)
+			return h, true
+		}
+		h.ip = ip.Unmap()
+	}
+	return h, true
+}
+
+// agreed leaves out of sorted hosts what contradicts others, and what is there already.
+func (r *reader) agreed(all []host) []host {
+	type ipKey struct {
+		vni frame.VNI
+		ip  netip.Addr
+	}
+	whose := make(map[ipKey]frame.MAC, len(all))
+	out, bare := all[:0], false // bare: the last MAC is there without an address
+	var last host
+	for _, h := range all {
+		if h.vni != last.vni || h.mac != last.mac {
+			bare = false
+		} else if h.addr != last.addr || h.far != last.far {
+			r.leave(UcastRemote, h.id, TwoLocators)
+			continue
+		}
+		last = h
+		if h.ip.IsValid() {
+			k := ipKey{h.vni, h.ip}
+			switch first, taken := whose[k]; {
+			case taken && first == h.mac:
+				continue
+			case taken:
+				r.leave(UcastRemote, h.id, SameIP)
+				h.ip = netip.Addr{}
+			default:
+				whose[k] = h.mac
+			}
+		}
+		if !h.ip.IsValid() {
+			if bare {
+				continue
+			}
+			bare = true
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// rows returns the rows of VTEPs and hosts, in order.
+func (r *reader) rows(at map[string]frame.VNI) []control.Row {
+	hosts := r.hosts(at)
+	copies := r.copies(at)
+	for _, h := range hosts {
+		if to := copies[h.vni]; !to[h.addr] {
+			to[h.addr] = false // it may send
+		}
+	}
+	rows := make([]control.Row, 0, len(hosts)+len(r.places))
+	for _, vni := range slices.Sorted(maps.Keys(copies)) {
+		for _, a := range slices.SortedFunc(maps.Keys(copies[vni]), netip.Addr.Compare) {
+			quiet := !copies[vni][a]
+			rows = append(rows, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(a, 0), NoBroadcast: quiet, NoUnknown: quiet})
+		}
+	}
+	for _, h := range hosts {
+		rows = append(rows, control.MAC{VNI: h.vni, MAC: h.mac, IP: h.ip, VTEP: netip.AddrPortFrom(h.addr, 0), FarVNI: h.far})
+	}
+	return rows
+}
+
+// copies returns the VTEPs of each network that rows of Mcast_Macs_Remote have for unknown-dst, and whether they get copies.
+func (r *reader) copies(at map[string]frame.VNI) map[frame.VNI]map[netip.Addr]bool {
+	lists := r.lists(at)
+	all := map[frame.VNI]map[netip.Addr]bool{}
+	for id, vni := range at {
+		list := lists[id]
+		slices.SortFunc(list, netip.Addr.Compare)
+		every := r.every(id)
+		to := map[netip.Addr]bool{}
+		for i, a := range slices.Compact(list) {
+			to[a] = every || i == 0
+		}
+		all[vni] = to
+	}
+	return all
+}
+
+// every reports whether all VTEPs of a Logical_Switch get copies, not one alone.
+func (r *reader) every(id string) bool {
+	switch mode := r.Row(LogicalSwitch, id).text("replication_mode"); mode {
+	case SourceNode:
+		return true
+	case ServiceNode, "":
+	default:
+		r.leave(LogicalSwitch, id, BadReplication)
+	}
+	return false
+}
+
+// lists returns the addresses for unknown-dst by Logical_Switch, in no order.
+func (r *reader) lists(at map[string]frame.VNI) map[string][]netip.Addr {
+	lists := map[string][]netip.Addr{}
+	for id, row := range r.tables[McastRemote] {
+		network := row.ref("logical_switch")
+		vni, ok := at[network]
+		switch {
+		case !ok: // not a network of this switch
+		case row.text("MAC") != UnknownDst:
+			r.leave(McastRemote, id, MulticastGroup)
+		default:
+			for _, l := range r.Row(LocatorSet, row.ref("locator_set")).Refs("locators") {
+				switch p := r.locator(l); {
+				case !p.ok:
+					r.leave(McastRemote, id, BadLocator)
+				case p.far != 0 && p.far != vni:
+					r.leave(McastRemote, id, LocatorKey)
+				case !slices.Contains(r.sw.Local, p.addr):
+					lists[network] = append(lists[network], p.addr)
+				}
+			}
+		}
+	}
+	return lists
+}
