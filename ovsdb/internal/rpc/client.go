@@ -25,11 +25,17 @@ const (
 	// MaxMessage is the most bytes that one message may have.
 	MaxMessage = 256 << 20
 
+	// Answer is how long a server may take to answer monitor and lock.
+	Answer = time.Minute
+
 	sendTimeout = 10 * time.Second
 )
 
-// ErrSilent says that the server answers no probe.
-var ErrSilent = errors.New("the server is silent")
+// Errors of servers that are connected and do not work.
+var (
+	ErrSilent   = errors.New("the server is silent")
+	ErrNoAnswer = fmt.Errorf("the server has not answered for %v", Answer)
+)
 
 // Tables are rows by table and UUID, each as it is now; a nil row was deleted.
 type Tables map[string]map[string]map[string]any
@@ -173,6 +179,9 @@ func (c *Client) changed(text json.RawMessage) error {
 	if err := json.Unmarshal(text, &tables); err != nil {
 		return err
 	}
+	if tables == nil { // an empty database has no tables, and is not null
+		return errors.New("null, not tables")
+	}
 	t := Tables{}
 	for name, rows := range tables {
 		t[name] = map[string]map[string]any{}
@@ -226,21 +235,33 @@ func (c *Client) call(ctx context.Context, method string, f func(result json.Raw
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
+// ask is call for what the server answers before all else. take returns what is wrong with the reply.
+func (c *Client) ask(ctx context.Context, method string, take func(result json.RawMessage) error, params ...any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Answer, fmt.Errorf("ovsdb: %s: %w", method, ErrNoAnswer))
+	defer cancel()
+	return c.call(ctx, method, func(result json.RawMessage) error {
+		if err := take(result); err != nil {
+			return fmt.Errorf("ovsdb: a reply to %s: %w", method, err)
+		}
+		return nil
+	}, params...)
+}
+
 // Monitor has update called with all rows of tables, by table and columns, and then with what each transaction changes.
-// It is called once. update is called by Run, and must not call the Client.
+// It is called once. update is called by Run, and must not call the Client. After an error the connection is of no use.
 func (c *Client) Monitor(ctx context.Context, db string, columns map[string][]string, update func(Tables)) error {
 	c.mu.Lock()
 	c.update = update
 	c.mu.Unlock()
-	ask := map[string]any{}
+	want := map[string]any{}
 	for table, list := range columns {
-		ask[table] = []any{map[string]any{"columns": list}}
+		want[table] = []any{map[string]any{"columns": list}}
 	}
-	return c.call(ctx, "monitor", c.changed, db, nil, ask)
+	return c.ask(ctx, "monitor", c.changed, db, nil, want)
 }
 
 // Lock asks for a lock of the server (RFC 7047, section 4.1.8), which it gives to one client at a time, and takes back when the
@@ -249,15 +270,18 @@ func (c *Client) Lock(ctx context.Context, id string, told func(ours bool)) erro
 	c.mu.Lock()
 	c.lock = told
 	c.mu.Unlock()
-	return c.call(ctx, "lock", func(result json.RawMessage) error {
+	return c.ask(ctx, "lock", func(result json.RawMessage) error {
 		var r struct {
-			Locked bool `json:"locked"`
+			Locked *bool `json:"locked"`
 		}
-		err := json.Unmarshal(result, &r)
-		if err == nil {
-			told(r.Locked)
+		if err := json.Unmarshal(result, &r); err != nil {
+			return err
 		}
-		return err
+		if r.Locked == nil {
+			return errors.New("locked is missing")
+		}
+		told(*r.Locked)
+		return nil
 	}, id)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -169,9 +170,81 @@ func TestProbes(t *testing.T) {
 	})
 }
 
+// A server that answers probes, and neither monitor nor lock, is given up after a while, by name.
+func TestNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		c := New(ours)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		go func() {
+			in := bufio.NewReader(theirs)
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if strings.Contains(line, `"method":"echo"`) {
+					io.WriteString(theirs, `{"id":"echo","result":[],"error":null}`)
+				}
+			}
+		}()
+		for name, call := range map[string]func() error{
+			"monitor": func() error { return c.Monitor(ctx, db, nil, func(Tables) { t.Error("an update") }) },
+			"lock":    func() error { return c.Lock(ctx, "x", func(bool) { t.Error("a lock") }) },
+		} {
+			began := time.Now()
+			if err := call(); !errors.Is(err, ErrNoAnswer) || !strings.Contains(err.Error(), name) || time.Since(began) != Answer {
+				t.Errorf("%s, after %v: %v", name, time.Since(began), err)
+			}
+		}
+		cancel()
+		<-done
+		theirs.Close()
+	})
+}
+
+// replies returns a client of a server whose replies all have a result.
+func replies(t *testing.T, result string) *Client {
+	ours, theirs := net.Pipe()
+	c := New(ours)
+	go func() {
+		d := json.NewDecoder(theirs)
+		for {
+			var m message
+			if d.Decode(&m) != nil {
+				return
+			}
+			fmt.Fprintf(theirs, `{"id":%s,"result":%s,"error":null}`+"\n", m.ID, result)
+		}
+	}()
+	go c.Run(t.Context())
+	t.Cleanup(func() { theirs.Close() })
+	return c
+}
+
+// null is not an empty database, and not another's lock. An empty one has no tables.
+func TestNull(t *testing.T) {
+	for result, ok := range map[string]bool{"null": false, "7": false, "{}": true} {
+		told := 0
+		err := replies(t, result).Monitor(t.Context(), db, nil, func(Tables) { told++ })
+		if (err == nil) != ok || (told == 1) != ok {
+			t.Errorf("monitor, %s: %v, %d updates", result, err, told)
+		}
+	}
+	for result, ok := range map[string]bool{"null": false, "{}": false, `{"locked":null}`: false, `{"locked":false}`: true} {
+		told := 0
+		err := replies(t, result).Lock(t.Context(), "x", func(bool) { told++ })
+		if (err == nil) != ok || (told == 1) != ok {
+			t.Errorf("lock, %s: %v, told %d times", result, err, told)
+		}
+	}
+}
+
 // What a server sends does no harm.
 func TestMalformed(t *testing.T) {
-	for _, text := range []string{`x`, `[]`, `{"method":"update","params":7}`, `{"method":"update","params":[null,{"T":7}]}`, `{"method":"update","params":[1]}`} {
+	for _, text := range []string{`x`, `[]`, `{"method":"update","params":7}`, `{"method":"update","params":[null,{"T":7}]}`, `{"method":"update","params":[1]}`, `{"method":"update","params":[null,null]}`} {
 		ours, theirs := net.Pipe()
 		c := New(ours)
 		go func() {
