@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -66,10 +66,23 @@ func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
 // trouble returns a line for /healthz if the node knows of no controller. A database that is away later is none: what it said last holds.
 func (k *ovsdbKeeper) trouble() string {
 	o, _, ok := k.read()
-	if !ok || o.State == ovsdb.Connected || o.Stale {
+	if !ok {
 		return ""
 	}
-	return troubled(k.name, o.State, o.Since, cmp.Or(o.Error, "the database has not answered yet"))
+	return ovsdbTrouble(o)
+}
+
+func ovsdbTrouble(o api.OVSDB) string {
+	why := "the database has not answered yet"
+	switch {
+	case o.State == ovsdb.Connected || o.Stale:
+		return ""
+	case o.Error != "":
+		why = o.Error
+	case o.State == ovsdb.Waiting:
+		why = fmt.Sprintf("another client of the database has the name %q", o.Switch)
+	}
+	return troubled("ovsdb", o.State, o.Since, why)
 }
 
 func (s *server) getOVSDB(w http.ResponseWriter, r *http.Request) error {
