@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/table"
 )
 
@@ -123,6 +124,23 @@ func TestRowsOfRefused(t *testing.T) {
 	s.apply()
 	if st := s.Status(); st.Segments != 2 || len(n.rows) != 4 {
 		t.Errorf("later: %d segments, rows %v, refused %v", st.Segments, n.rows, st.Refused)
+	}
+}
+
+// What the switch has written itself has nothing read and programmed again.
+func TestOwnRows(t *testing.T) {
+	s := bound(t, new(fakeNode))
+	s.apply()
+	for _, x := range []struct {
+		db    *table.Database
+		table string
+		dirty bool
+	}{{s.db, table.UcastLocal, false}, {s.db, table.McastLocal, false}, {s.db, table.UcastRemote, true}, {s.db, table.LogicalSwitch, true}, {new(table.Database), table.UcastLocal, true}} {
+		s.dirty = false
+		s.heard(nil, x.db, rpc.Tables{x.table: {"x": {"MAC": "02:00:00:00:00:01"}}})
+		if s.dirty != x.dirty || s.db.Row(x.table, "x") == nil {
+			t.Errorf("%s: %v", x.table, s.dirty)
+		}
 	}
 }
 

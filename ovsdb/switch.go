@@ -203,17 +203,7 @@ func (s *Switch) serve(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	fresh := new(table.Database) // what is there replaces what was, at once
-	err = c.Monitor(ctx, database, table.Columns, func(t rpc.Tables) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for name, rows := range t {
-			for id, r := range rows {
-				fresh.Set(name, id, r)
-			}
-		}
-		s.db, s.client, s.dirty = fresh, c, true
-		s.wake()
-	})
+	err = c.Monitor(ctx, database, table.Columns, func(t rpc.Tables) { s.heard(c, fresh, t) })
 	if err != nil {
 		return err
 	}
@@ -250,6 +240,21 @@ func (s *Switch) serve(ctx context.Context) error {
 		case <-time.After(batch):
 		}
 	}
+}
+
+// heard takes over what a server says: at first all that the database has. What the switch writes itself is not read anew.
+func (s *Switch) heard(c *rpc.Client, db *table.Database, t rpc.Tables) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = s.dirty || s.db != db
+	for name, rows := range t {
+		s.dirty = s.dirty || !table.Written(name)
+		for id, r := range rows {
+			db.Set(name, id, r)
+		}
+	}
+	s.db, s.client = db, c
+	s.wake()
 }
 
 // apply has the node do what the database says. Without the lock, another switch has the name, and nothing changes.

@@ -34,6 +34,9 @@ var Columns = map[string][]string{
 	McastLocal:     {"MAC", "logical_switch", "locator_set"},
 }
 
+// Written reports whether a table is one that Read does not look at.
+func Written(table string) bool { return table == UcastLocal || table == McastLocal }
+
 // A Row is a row of the database: values by column, as package json decodes the notation of RFC 7047, section 5.1.
 type Row map[string]any
 
