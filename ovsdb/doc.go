@@ -10,7 +10,8 @@
 //
 //	Global                 written: switches, if ours is missing
 //	Physical_Switch        written: name, tunnel_ips, ports
-//	Physical_Port          written: name, port_fault_status; read: vlan_bindings
+//	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings
+//	Logical_Binding_Stats  written: packets and bytes, every 10 s
 //	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
 //	Ucast_Macs_Remote      read: MAC, ipaddr, locator
 //	Mcast_Macs_Remote      read: unknown-dst only
@@ -18,8 +19,7 @@
 //	Physical_Locator_Set   read; ours is written
 //	Ucast_Macs_Local       written in batches of 20 ms, with addresses that the segment has snooped
 //	Mcast_Macs_Local       written: unknown-dst
-//	all others             not handled: Manager, Tunnel, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry,
-//	                       Logical_Binding_Stats
+//	all others             not handled: Manager, Tunnel, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry
 //
 // While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
 package ovsdb

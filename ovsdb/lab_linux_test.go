@@ -75,11 +75,10 @@ func (l *lab) begin(name string) (*Switch, func()) {
 // until waits for what becomes true.
 func (l *lab) until(what string, ok func() bool) {
 	l.t.Helper()
-	for range 100 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if ok() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	l.t.Fatalf("not so: %s; status %+v", what, l.sw.Status())
 }
@@ -91,6 +90,12 @@ func (l *lab) bind() {
 		"--", "add-mcast-remote", "ls0", "unknown-dst", "192.0.2.2")
 	l.theirs.VXLAN("vx", netns.VXLAN{ID: 5000, Local: "192.0.2.2", Flood: []string{"192.0.2.1"}, Addr: "10.0.0.2/24"})
 	l.until("a segment", func() bool { return l.sw.Status().Segments == 1 })
+}
+
+// port returns the UUID of a Physical_Port.
+func (l *lab) port(name string) string {
+	l.t.Helper()
+	return l.db.Ctl("--bare", "--columns=_uuid", "find", "Physical_Port", "name="+name)
 }
 
 func (l *lab) segments() int { return len(l.node.Segments()) }

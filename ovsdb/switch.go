@@ -53,9 +53,10 @@ type Switch struct {
 	hosts  hosts
 	status Status
 
-	provided []table.Segment // for the node; this and the next by serve only
-	asked    []table.Segment // what these were made of
-	known    map[string]bool // ports that the node had then
+	provided []table.Segment               // for the node; this and the next by serve only
+	asked    []table.Segment               // what these were made of
+	known    map[string]bool               // ports that the node had then
+	counted  map[table.Member]table.Counts // that the database has
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -221,6 +222,9 @@ func (s *Switch) serve(ctx context.Context) error {
 	}
 	tick := time.NewTicker(2 * time.Second) // for what was refused, and ports that go down
 	defer tick.Stop()
+	stats := time.NewTicker(statsPause)
+	defer stats.Stop()
+	s.counted = nil
 	for {
 		select {
 		case <-ctx.Done():
@@ -232,6 +236,9 @@ func (s *Switch) serve(ctx context.Context) error {
 		case <-s.kick:
 		case <-tick.C:
 			s.look()
+		case <-stats.C:
+			s.count(ctx, c)
+			continue
 		}
 		s.apply()
 		s.say(ctx, c)
@@ -311,9 +318,9 @@ func (s *Switch) say(ctx context.Context, c *rpc.Client) {
 }
 
 // transact carries out operations while the lock is ours.
-func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []table.Op) {
+func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []table.Op) error {
 	if len(ops) == 0 {
-		return
+		return nil
 	}
 	all := []rpc.Op{{"op": "assert", "lock": s.lock()}}
 	for _, op := range ops {
@@ -331,6 +338,7 @@ func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []table.Op) {
 			st.Failed++
 		}
 	})
+	return err
 }
 
 // faults returns what is wrong with ports, by name.
@@ -356,10 +364,10 @@ func (s *Switch) faults() map[string][]string {
 	return faults
 }
 
-// leave takes our hosts out of the database.
+// leave takes our hosts and counters out of the database.
 func (s *Switch) leave(c *rpc.Client) {
 	s.mu.Lock()
-	ops := s.db.Write(&s.sw, nil, nil, nil)
+	ops := append(s.db.Write(&s.sw, nil, nil, nil), s.db.WriteStats(&s.sw, nil, nil)...)
 	ours := s.client == c && s.ours
 	s.mu.Unlock()
 	if ours {

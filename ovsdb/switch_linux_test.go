@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
@@ -36,6 +37,38 @@ func TestController(t *testing.T) {
 	l.db.Ctl("unbind-ls", "us", "p1", "0")
 	l.until("no segment", func() bool { return l.segments() == 0 && l.rows() == "" })
 	l.until("no host", func() bool { return l.db.Ctl("list", "Ucast_Macs_Local")+l.db.Ctl("list", "Mcast_Macs_Local") == "" })
+}
+
+// Table Logical_Binding_Stats: packets and bytes of a binding, which grow, and go with it. What the Physical_Switch has sent is "from
+// local", what it has received "to local".
+func TestBindingStats(t *testing.T) {
+	was := statsPause
+	statsPause = 50 * time.Millisecond
+	t.Cleanup(func() { statsPause = was })
+	l := newLab(t)
+	l.bind()
+	l.guest.Ping("10.0.0.2", 3)
+	stat := func(column string) (n int) {
+		id := strings.Trim(l.db.Ctl("get", "Physical_Port", l.port("p1"), "vlan_stats:0"), `"`)
+		fmt.Sscan(l.db.Ctl("get", "Logical_Binding_Stats", id, column), &n)
+		return n
+	}
+	l.until("a row", func() bool {
+		return strings.Contains(l.db.Ctl("get", "Physical_Port", l.port("p1"), "vlan_stats"), "0=")
+	})
+	l.until("three pings each way", func() bool {
+		return stat("packets_to_local") >= 3 && stat("packets_from_local") >= 3 && stat("bytes_to_local") >= 3*98 && stat("bytes_from_local") >= 3*98
+	})
+	before := stat("packets_to_local")
+	l.guest.Ping("10.0.0.2", 2)
+	l.until("two more", func() bool { return stat("packets_to_local") >= before+2 })
+	l.db.Stop() // which forgets statistics
+	l.db.Start()
+	l.until("a row again", func() bool {
+		return strings.Contains(l.db.Ctl("get", "Physical_Port", l.port("p1"), "vlan_stats"), "0=")
+	})
+	l.db.Ctl("unbind-ls", "us", "p1", "0")
+	l.until("no row", func() bool { return l.db.Ctl("list", "Logical_Binding_Stats") == "" })
 }
 
 // Table Ucast_Macs_Remote: without flooding, the host of the kernel is reached, ARP is answered here, and after the row went it is not reached.

@@ -18,13 +18,14 @@ const (
 	McastRemote    = "Mcast_Macs_Remote"
 	UcastLocal     = "Ucast_Macs_Local"
 	McastLocal     = "Mcast_Macs_Local"
+	BindingStats   = "Logical_Binding_Stats" // written and not monitored: nobody else writes them
 )
 
 // Columns are the tables and columns to monitor.
 var Columns = map[string][]string{
 	Global:         {"switches"},
 	PhysicalSwitch: {"name", "ports", "tunnel_ips"},
-	PhysicalPort:   {"name", "vlan_bindings", "port_fault_status"},
+	PhysicalPort:   {"name", "vlan_bindings", "vlan_stats", "port_fault_status"},
 	LogicalSwitch:  {"name", "tunnel_key", "replication_mode"},
 	Locator:        {"dst_ip", "encapsulation_type", "tunnel_key"},
 	LocatorSet:     {"locators"},

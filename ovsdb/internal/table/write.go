@@ -52,8 +52,22 @@ func named(id string) []any  { return []any{"named-uuid", id} }
 func byID(id string) []any   { return []any{[]any{"_uuid", "==", ref(id)}} }
 func set[T any](l []T) []any { return []any{"set", l} }
 
+// ports returns the Physical_Ports of a switch by name; of two with one name the first UUID counts, as for Read.
+func (d *Database) ports(sw *Switch) map[string]string {
+	refs := d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports")
+	slices.Sort(refs)
+	ports := map[string]string{}
+	for _, id := range slices.Backward(refs) {
+		ports[d.Row(PhysicalPort, id).text("name")] = id
+	}
+	return ports
+}
+
 func (w *writer) insert(table string, row Op) { w.op(Op{"op": "insert", "table": table, "row": row}) }
 func (w *writer) op(op Op)                    { w.ops = append(w.ops, op) }
+func (w *writer) mutate(table, id, column, how string, value any) {
+	w.op(Op{"op": "mutate", "table": table, "where": byID(id), "mutations": []any{[]any{column, how, value}}})
+}
 func (w *writer) delete(table, id string) {
 	w.op(Op{"op": "delete", "table": table, "where": byID(id)})
 }
@@ -77,12 +91,7 @@ func (w *writer) physical(faults map[string][]string) {
 	slices.Sort(ips)
 	id := w.Find(PhysicalSwitch, "name", w.sw.Name)
 	has := w.Row(PhysicalSwitch, id)
-	ports := map[string]string{}
-	refs := has.Refs("ports")
-	slices.Sort(refs)
-	for _, p := range slices.Backward(refs) { // the first counts, as for Read
-		ports[w.Row(PhysicalPort, p).text("name")] = p
-	}
+	ports := w.ports(w.sw)
 	added := [][]any{}
 	for i, name := range w.sw.Ports {
 		wrong := append([]string{}, faults[name]...)
@@ -103,7 +112,7 @@ func (w *writer) physical(faults map[string][]string) {
 		return
 	}
 	if len(added) > 0 {
-		w.op(Op{"op": "mutate", "table": PhysicalSwitch, "where": byID(id), "mutations": []any{[]any{"ports", "insert", set(added)}}})
+		w.mutate(PhysicalSwitch, id, "ports", "insert", set(added))
 	}
 	w.former = slices.DeleteFunc(has.texts("tunnel_ips"), func(a string) bool { return slices.Contains(ips, a) })
 	if !slices.Equal(has.texts("tunnel_ips"), ips) {
@@ -115,7 +124,7 @@ func (w *writer) physical(faults map[string][]string) {
 func (w *writer) global() {
 	us := set([][]any{named("switch")})
 	for _, id := range slices.Sorted(maps.Keys(w.tables[Global])) {
-		w.op(Op{"op": "mutate", "table": Global, "where": byID(id), "mutations": []any{[]any{"switches", "insert", us}}})
+		w.mutate(Global, id, "switches", "insert", us)
 		return
 	}
 	w.insert(Global, Op{"switches": us})

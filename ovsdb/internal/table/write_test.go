@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,13 +42,41 @@ func carry(t *testing.T, d *Database, ops []Op) {
 				d.Row(op.Table, id)[k] = v
 			}
 		case "mutate":
-			r := d.Row(op.Table, id)
-			both := append(atoms(r[op.Mutations[0][0].(string)]), atoms(op.Mutations[0][2])...)
-			r[op.Mutations[0][0].(string)] = []any{"set", both}
+			m := op.Mutations[0]
+			mutate(d.Row(op.Table, id), m[0].(string), m[1].(string), m[2])
 		case "delete":
 			d.Set(op.Table, id, nil)
 		}
 	}
+}
+
+// mutate carries out a mutation of a set, or of a map.
+func mutate(r Row, column, how string, value any) {
+	was := atoms(r[column])
+	kind := "set"
+	if l, ok := r[column].([]any); ok && l[0] == "map" || how == "insert" && value.([]any)[0] == "map" {
+		kind, was = "map", nil
+		r.pairs(column, func(k, v any) { was = append(was, []any{k, v}) })
+	}
+	key := func(v any) any {
+		if kind == "map" {
+			if p, ok := v.([]any); ok && p[0] != "uuid" {
+				return fmt.Sprint(p[0])
+			}
+		}
+		return fmt.Sprint(v)
+	}
+	elements, _ := value.([]any)[1].([]any)
+	if value.([]any)[0] == "uuid" {
+		elements = []any{value}
+	}
+	for _, e := range elements {
+		was = slices.DeleteFunc(was, func(x any) bool { return key(x) == key(e) })
+		if how == "insert" {
+			was = append(was, e)
+		}
+	}
+	r[column] = []any{kind, was}
 }
 
 // What Write writes is what is to be: a second Write has nothing to do. Rows of other switches stay.
