@@ -9,7 +9,7 @@
 // The tables and what becomes of them:
 //
 //	Global                 written: switches, if ours is missing
-//	Physical_Switch        written: name, tunnel_ips, ports
+//	Physical_Switch        written: name, tunnel_ips, ports, tunnels
 //	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings
 //	Logical_Binding_Stats  written: packets and bytes, every 10 s
 //	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
@@ -17,9 +17,10 @@
 //	Mcast_Macs_Remote      read: unknown-dst only
 //	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; ours is written
 //	Physical_Locator_Set   read; ours is written
+//	Tunnel                 written: local, remote, bfd_config_local, bfd_status; read: bfd_params, of which enable alone has an effect
 //	Ucast_Macs_Local       written in batches of 20 ms, with addresses that the segment has snooped
 //	Mcast_Macs_Local       written: unknown-dst
-//	all others             not handled: Manager, Tunnel, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry
+//	all others             not handled: Manager, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry
 //
 // While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
 package ovsdb

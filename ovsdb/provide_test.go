@@ -23,10 +23,14 @@ type fakeNode struct {
 	gone    map[frame.VNI]bool // segments that were taken away
 	rows    []control.Row
 	rowErr  error
+
+	sessions []node.BFDSession
 }
 
 func (n *fakeNode) Config() *node.Config     { return &n.cfg }
 func (n *fakeNode) PortsUp() map[string]bool { return map[string]bool{"p1": true} }
+
+func (n *fakeNode) BFD() []node.BFDSession { return n.sessions }
 
 func (n *fakeNode) Provide(owner string, parts *node.Config) error {
 	members := map[frame.VNI]int{}

@@ -34,6 +34,7 @@ type Node interface {
 	Switch() *vswitch.Switch
 	PortsUp() map[string]bool
 	Config() *node.Config
+	BFD() []node.BFDSession
 }
 
 // A Switch is a Physical_Switch of a database.
@@ -53,9 +54,11 @@ type Switch struct {
 	hosts  hosts
 	status Status
 
-	provided []table.Segment               // for the node; this and the next by serve only
-	asked    []table.Segment               // what these were made of
-	known    map[string]bool               // ports that the node had then
+	provided []table.Segment     // for the node; this and the next by serve only
+	asked    []table.Segment     // what these were made of
+	known    map[string]bool     // ports that the node had then
+	remotes  map[netip.Addr]bool // VTEPs of the rows of these
+	probes   probes
 	counted  map[table.Member]table.Counts // that the database has
 }
 
@@ -113,6 +116,7 @@ func (s *Switch) look() {
 	c := s.cfg
 	s.mu.Unlock()
 	sw, ports := s.described(&c), s.node.PortsUp()
+	s.probes = s.probe()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range c.Ports {
@@ -224,7 +228,7 @@ func (s *Switch) serve(ctx context.Context) error {
 	defer tick.Stop()
 	stats := time.NewTicker(statsPause)
 	defer stats.Stop()
-	s.counted = nil
+	s.counted, s.probes = nil, s.probe()
 	for {
 		select {
 		case <-ctx.Done():
@@ -290,6 +294,7 @@ func (s *Switch) apply() {
 		s.provide(res.Segments, refused)
 	}
 	rows := s.within(res.Rows)
+	s.remotes = vteps(rows)
 	err := s.node.Program(s.cfg.owner(), control.Update{Snapshot: true, Loose: true, Add: rows})
 	if err != nil && (before == nil || before.Error() != err.Error()) {
 		s.log.Warn("rows were refused", "error", err)
@@ -303,16 +308,16 @@ func (s *Switch) apply() {
 
 // say writes what the switch is and has, if the database says otherwise.
 func (s *Switch) say(ctx context.Context, c *rpc.Client) {
-	faults := s.faults()
+	st := &table.State{Faults: s.faults(), Segments: s.provided, Tunnels: s.probes.of(s.remotes), BFD: s.probes.local()}
 	s.mu.Lock()
 	if s.client != c || !s.ours {
 		s.mu.Unlock()
 		return
 	}
 	s.hosts.read(s.node.Switch())
-	hosts := s.hosts.in(s.provided)
-	ops := s.db.Write(&s.sw, faults, s.provided, hosts)
-	s.status.Hosts = len(hosts)
+	st.Hosts = s.hosts.in(s.provided)
+	ops := s.db.Write(&s.sw, st)
+	s.status.Hosts = len(st.Hosts)
 	s.mu.Unlock()
 	s.transact(ctx, c, ops)
 }
@@ -364,10 +369,10 @@ func (s *Switch) faults() map[string][]string {
 	return faults
 }
 
-// leave takes our hosts and counters out of the database.
+// leave takes our hosts, counters and tunnels out of the database.
 func (s *Switch) leave(c *rpc.Client) {
 	s.mu.Lock()
-	ops := append(s.db.Write(&s.sw, nil, nil, nil), s.db.WriteStats(&s.sw, nil, nil)...)
+	ops := append(s.db.Write(&s.sw, new(table.State)), s.db.WriteStats(&s.sw, nil, nil)...)
 	ours := s.client == c && s.ours
 	s.mu.Unlock()
 	if ours {

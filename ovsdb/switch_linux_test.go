@@ -1,16 +1,20 @@
 package ovsdb
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Tables Physical_Switch, Physical_Port, Logical_Switch, Mcast_Macs_Remote, Physical_Locator(_Set), Ucast_Macs_Local and
@@ -71,6 +75,66 @@ func TestBindingStats(t *testing.T) {
 	l.until("no row", func() bool { return l.db.Ctl("list", "Logical_Binding_Stats") == "" })
 }
 
+// Table Tunnel: one to each VTEP. bfd_status is there while bfd_params enables BFD: it says that the tunnel has none, or the state of the
+// session with another node.
+func TestTunnel(t *testing.T) {
+	l := newLab(t)
+	l.bind()
+	tunnel := func(columns string) string {
+		t.Helper()
+		return l.db.Ctl("--bare", "--columns="+columns, "list", "Tunnel")
+	}
+	l.until("a tunnel", func() bool { return tunnel("_uuid") != "" })
+	for column, ip := range map[string]string{"local": "192.0.2.1", "remote": "192.0.2.2"} {
+		if got := l.db.Ctl("get", "Physical_Locator", tunnel(column), "dst_ip"); !strings.Contains(got, ip) {
+			t.Errorf("%s is %s", column, got)
+		}
+	}
+	l.db.Ctl("set", "Tunnel", tunnel("_uuid"), "bfd_params:enable=true")
+	l.until("no BFD", func() bool { return strings.Contains(tunnel("bfd_status"), "enabled=false") })
+
+	l.theirs.IP("link", "del", "vx")
+	other := check.Must(node.New(nil))(t)
+	t.Cleanup(func() { other.Close() })
+	with := func(local, remote string) *node.Config {
+		c := &node.Config{Tunnels: []node.Tunnel{{Config: vtep.Config{Name: "vx", Peers: vtep.ListedPerVNI}, Local: netip.MustParseAddr(local), BFD: new(node.BFD)}}}
+		if remote != "" {
+			c.Segments = []node.Segment{{VNI: 5000, Tunnel: "vx", Flood: []netip.Addr{netip.MustParseAddr(remote)}}}
+		}
+		return c
+	}
+	l.theirs.Do(func() { check.OK(t, other.Apply(with("192.0.2.2", "192.0.2.1"))) })
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- other.Run(ctx) }()
+	end := sync.OnceFunc(func() {
+		cancel()
+		check.OK(t, <-done)
+		other.Close()
+	})
+	t.Cleanup(end)
+	cfg := l.node.Config()
+	cfg.Tunnels[0].BFD = new(node.BFD)
+	l.us.Do(func() { check.OK(t, l.node.Apply(cfg)) })
+	status := func(what string, words ...string) {
+		t.Helper()
+		l.until(what, func() bool {
+			now := tunnel("bfd_status")
+			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(now, w) })
+		})
+	}
+	status("a session that is up", "enabled=true", "forwarding=true", "state=up", "remote_state=up")
+	if got := tunnel("bfd_config_local"); !strings.Contains(got, "00:00:5e:00:52:02") {
+		t.Error(got)
+	}
+	end()
+	status("a dead VTEP", "enabled=true", "forwarding=false", "state=down")
+	l.db.Ctl("set", "Tunnel", tunnel("_uuid"), "bfd_params:enable=false")
+	l.until("no status", func() bool { return tunnel("bfd_status") == "" })
+	l.db.Ctl("unbind-ls", "us", "p1", "0")
+	l.until("no tunnel", func() bool { return tunnel("_uuid") == "" })
+}
+
 // Table Ucast_Macs_Remote: without flooding, the host of the kernel is reached, ARP is answered here, and after the row went it is not reached.
 func TestUcastRemote(t *testing.T) {
 	l := newLab(t)
@@ -110,7 +174,7 @@ func TestStop(t *testing.T) {
 	if n := l.segments(); n != 0 || l.rows() != "" {
 		t.Errorf("%d segments, rows %s", n, l.rows())
 	}
-	if got := l.db.Ctl("list", "Mcast_Macs_Local") + l.db.Ctl("list", "Ucast_Macs_Local"); got != "" {
+	if got := l.db.Ctl("list", "Mcast_Macs_Local") + l.db.Ctl("list", "Ucast_Macs_Local") + l.db.Ctl("list", "Tunnel"); got != "" {
 		t.Errorf("the database has %s", got)
 	}
 	l.sw, l.stop = l.begin("us")

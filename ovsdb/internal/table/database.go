@@ -18,13 +18,15 @@ const (
 	McastRemote    = "Mcast_Macs_Remote"
 	UcastLocal     = "Ucast_Macs_Local"
 	McastLocal     = "Mcast_Macs_Local"
+	Tunnels        = "Tunnel"
 	BindingStats   = "Logical_Binding_Stats" // written and not monitored: nobody else writes them
 )
 
 // Columns are the tables and columns to monitor.
 var Columns = map[string][]string{
 	Global:         {"switches"},
-	PhysicalSwitch: {"name", "ports", "tunnel_ips"},
+	PhysicalSwitch: {"name", "ports", "tunnels", "tunnel_ips"},
+	Tunnels:        {"local", "remote", "bfd_config_local", "bfd_config_remote", "bfd_params", "bfd_status"},
 	PhysicalPort:   {"name", "vlan_bindings", "vlan_stats", "port_fault_status"},
 	LogicalSwitch:  {"name", "tunnel_key", "replication_mode"},
 	Locator:        {"dst_ip", "encapsulation_type", "tunnel_key"},
@@ -36,7 +38,9 @@ var Columns = map[string][]string{
 }
 
 // Written reports whether a table is one that Read does not look at.
-func Written(table string) bool { return table == UcastLocal || table == McastLocal }
+func Written(table string) bool {
+	return table == UcastLocal || table == McastLocal || table == Tunnels
+}
 
 // A Row is a row of the database: values by column, as package json decodes the notation of RFC 7047, section 5.1.
 type Row map[string]any

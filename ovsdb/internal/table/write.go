@@ -23,18 +23,29 @@ type Host struct {
 	IP      netip.Addr
 }
 
+// A State is what a switch has.
+type State struct {
+	Faults   map[string][]string // of ports, by name
+	Segments []Segment
+	Hosts    map[Host]bool
+	Tunnels  map[netip.Addr]map[string]string // VTEPs that it has tunnels to, and bfd_status of those for which BFD is enabled
+	BFD      map[string]string                // bfd_config_local of all
+}
+
 // Write returns the operations after which the database says what the switch is and has: its Physical_Switch with its ports and their
-// faults, a row of Ucast_Macs_Local for each host, and in each of its segments unknown-dst in Mcast_Macs_Local. Rows with another
-// switch's locator are left alone. Those with an address that the switch had, by its tunnel_ips, go. Without hosts and segments, or
-// without an address, it takes all rows of the switch away but the Physical_Switch and its ports, whose bindings are the controller's.
-func (d *Database) Write(sw *Switch, faults map[string][]string, segments []Segment, hosts map[Host]bool) (ops []Op) {
+// faults, a row of Ucast_Macs_Local for each host, in each of its segments unknown-dst in Mcast_Macs_Local, and a Tunnel for each VTEP.
+// Rows with another switch's locator are left alone. Those with an address that the switch had, by its tunnel_ips, go. With an empty
+// State, or without an address, it takes all rows of the switch away but the Physical_Switch and its ports, whose bindings are the
+// controller's.
+func (d *Database) Write(sw *Switch, st *State) []Op {
 	w := &writer{Database: d, sw: sw}
 	if len(sw.Local) == 0 {
-		segments, hosts = nil, nil // nobody could send to them
+		st = &State{Faults: st.Faults} // nobody could send to the rest
 	}
-	w.physical(faults)
-	w.ucast(hosts)
-	w.mcast(segments)
+	w.physical(st.Faults)
+	w.ucast(st.Hosts)
+	w.mcast(st.Segments)
+	w.tunnels(st)
 	return w.ops
 }
 
