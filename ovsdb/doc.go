@@ -9,18 +9,23 @@
 // The tables and what becomes of them:
 //
 //	Global                 written: switches, if ours is missing
-//	Physical_Switch        written: name, tunnel_ips, ports, tunnels
-//	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings
+//	Manager                nothing: there is one server, that of Config.Target
+//	Physical_Switch        written: name, tunnel_ips, ports, tunnels, switch_fault_status
+//	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings; acl_bindings are left out
 //	Logical_Binding_Stats  written: packets and bytes, every 10 s
 //	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
+//	Ucast_Macs_Local       written: batches of 20 ms, with addresses that the segment has snooped
 //	Ucast_Macs_Remote      read: MAC, ipaddr, locator
-//	Mcast_Macs_Remote      read: unknown-dst only
-//	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; ours is written
-//	Physical_Locator_Set   read; ours is written
-//	Tunnel                 written: local, remote, bfd_config_local, bfd_status; read: bfd_params, of which enable alone has an effect
-//	Ucast_Macs_Local       written in batches of 20 ms, with addresses that the segment has snooped
 //	Mcast_Macs_Local       written: unknown-dst
-//	all others             not handled: Manager, Logical_Router, Arp_Sources_Local, Arp_Sources_Remote, ACL, ACL_entry
+//	Mcast_Macs_Remote      read: unknown-dst only; other groups are left out
+//	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; written: ours
+//	Physical_Locator_Set   read: locators; written: ours
+//	Tunnel                 written: local, remote, bfd_config_local, bfd_status; read: bfd_params, of which enable alone has an effect
+//	Logical_Router         left out; read: switch_binding, for Arp_Sources_Remote
+//	Arp_Sources_Local      nothing: the node asks on behalf of no Logical_Router
+//	Arp_Sources_Remote     read: src_mac, locator, in Logical_Switches of a Logical_Router
+//	ACL                    nothing: bindings of it are left out
+//	ACL_entry              nothing
 //
 // While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
 package ovsdb

@@ -316,6 +316,9 @@ func (s *Switch) say(ctx context.Context, c *rpc.Client) {
 	}
 	s.hosts.read(s.node.Switch())
 	st.Hosts = s.hosts.in(s.provided)
+	if s.status.LeftOut[table.NoRouting] > 0 {
+		st.Wrong = []string{table.NoRouter}
+	}
 	ops := s.db.Write(&s.sw, st)
 	s.status.Hosts = len(st.Hosts)
 	s.mu.Unlock()
@@ -359,8 +362,12 @@ func (s *Switch) faults() map[string][]string {
 		}
 	}
 	for _, p := range s.cfg.Ports {
-		if s.db.Bindings(&s.sw, p) > works[p] {
+		networks, acls := s.db.Bindings(&s.sw, p)
+		if networks > works[p] {
 			faults[p] = append(faults[p], table.InvalidVLANMap)
+		}
+		if acls > 0 {
+			faults[p] = append(faults[p], table.InvalidACL)
 		}
 		if !up[p] {
 			faults[p] = append(faults[p], table.Unspecified)

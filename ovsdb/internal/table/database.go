@@ -18,6 +18,8 @@ const (
 	McastRemote    = "Mcast_Macs_Remote"
 	UcastLocal     = "Ucast_Macs_Local"
 	McastLocal     = "Mcast_Macs_Local"
+	LogicalRouter  = "Logical_Router"
+	ArpRemote      = "Arp_Sources_Remote"
 	Tunnels        = "Tunnel"
 	BindingStats   = "Logical_Binding_Stats" // written and not monitored: nobody else writes them
 )
@@ -25,14 +27,16 @@ const (
 // Columns are the tables and columns to monitor.
 var Columns = map[string][]string{
 	Global:         {"switches"},
-	PhysicalSwitch: {"name", "ports", "tunnels", "tunnel_ips"},
+	PhysicalSwitch: {"name", "ports", "tunnels", "tunnel_ips", "switch_fault_status"},
 	Tunnels:        {"local", "remote", "bfd_config_local", "bfd_config_remote", "bfd_params", "bfd_status"},
-	PhysicalPort:   {"name", "vlan_bindings", "vlan_stats", "port_fault_status"},
+	PhysicalPort:   {"name", "vlan_bindings", "acl_bindings", "vlan_stats", "port_fault_status"},
 	LogicalSwitch:  {"name", "tunnel_key", "replication_mode"},
 	Locator:        {"dst_ip", "encapsulation_type", "tunnel_key"},
 	LocatorSet:     {"locators"},
 	UcastRemote:    {"MAC", "ipaddr", "logical_switch", "locator"},
 	McastRemote:    {"MAC", "logical_switch", "locator_set"},
+	LogicalRouter:  {"switch_binding", "static_routes", "acl_binding"},
+	ArpRemote:      {"src_mac", "locator"},
 	UcastLocal:     {"MAC", "ipaddr", "logical_switch", "locator"},
 	McastLocal:     {"MAC", "logical_switch", "locator_set"},
 }

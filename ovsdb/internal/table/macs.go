@@ -48,6 +48,23 @@ type host struct {
 	addr netip.Addr // of the VTEP
 	ip   netip.Addr // its own, perhaps none
 	id   string     // of the row that says so
+	arp  bool       // which is one of Arp_Sources_Remote
+}
+
+// newHost returns a host that a row of a table says is in a place.
+func newHost(table, id string, vni frame.VNI, mac frame.MAC, p place) host {
+	h := host{vni: vni, mac: mac, addr: p.addr, id: id, arp: table == ArpRemote}
+	if p.far != vni {
+		h.far = p.far
+	}
+	return h
+}
+
+func (h *host) table() string {
+	if h.arp {
+		return ArpRemote
+	}
+	return UcastRemote
 }
 
 func compareHosts(a, b host) int {
@@ -57,10 +74,17 @@ func compareHosts(a, b host) int {
 	if c := cmp.Compare(a.mac.Uint64(), b.mac.Uint64()); c != 0 {
 		return c
 	}
+	if a.arp != b.arp {
+		if b.arp {
+			return -1
+		}
+		return 1
+	}
 	return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(a.far, b.far), a.ip.Compare(b.ip), cmp.Compare(a.id, b.id))
 }
 
-// hosts returns those of Ucast_Macs_Remote in networks of the switch, in order, each MAC in one place, each address with one MAC.
+// hosts returns those in networks of the switch, in order, each MAC in one place, each address with one MAC. Where Ucast_Macs_Remote and
+// Arp_Sources_Remote contradict each other, the former counts.
 func (r *reader) hosts(at map[string]frame.VNI) []host {
 	all := make([]host, 0, len(r.tables[UcastRemote]))
 	for id, row := range r.tables[UcastRemote] {
@@ -70,30 +94,18 @@ func (r *reader) hosts(at map[string]frame.VNI) []host {
 			}
 		}
 	}
+	all = r.sources(all, r.routers(at))
 	slices.SortFunc(all, compareHosts)
 	return r.agreed(all)
 }
 
 // host returns what a row of Ucast_Macs_Remote says.
 func (r *reader) host(id string, row Row, vni frame.VNI) (h host, ok bool) {
-	mac, err := frame.ParseMAC(row.text("MAC"))
-	if err != nil || !mac.IsHost() {
-		r.leave(UcastRemote, id, BadMAC)
+	mac, p, ok := r.behind(UcastRemote, id, row.text("MAC"), row.ref("locator"))
+	if !ok {
 		return h, false
 	}
-	switch p := r.locator(row.ref("locator")); {
-	case !p.ok:
-		r.leave(UcastRemote, id, BadLocator)
-		return h, false
-	case slices.Contains(r.sw.Local, p.addr):
-		r.leave(UcastRemote, id, OwnLocator)
-		return h, false
-	default:
-		h = host{vni: vni, mac: mac, addr: p.addr, id: id}
-		if p.far != vni {
-			h.far = p.far
-		}
-	}
+	h = newHost(UcastRemote, id, vni, mac, p)
 	if s := row.text("ipaddr"); s != "" {
 		ip, err := netip.ParseAddr(s)
 		if err != nil || ip.Zone() != "" || ip.IsMulticast() || ip.IsUnspecified() {
@@ -103,6 +115,23 @@ func (r *reader) host(id string, row Row, vni frame.VNI) (h host, ok bool) {
 		h.ip = ip.Unmap()
 	}
 	return h, true
+}
+
+// behind returns the MAC that a row of a table has, and its place, which is elsewhere.
+func (r *reader) behind(table, id, text, locator string) (mac frame.MAC, p place, ok bool) {
+	mac, err := frame.ParseMAC(text)
+	p = r.locator(locator)
+	switch {
+	case err != nil || !mac.IsHost():
+		r.leave(table, id, BadMAC)
+	case !p.ok:
+		r.leave(table, id, BadLocator)
+	case slices.Contains(r.sw.Local, p.addr):
+		r.leave(table, id, OwnLocator)
+	default:
+		return mac, p, true
+	}
+	return mac, p, false
 }
 
 // agreed leaves out of sorted hosts what contradicts others, and what is there already.
@@ -118,7 +147,7 @@ func (r *reader) agreed(all []host) []host {
 		if h.vni != last.vni || h.mac != last.mac {
 			bare = false
 		} else if h.addr != last.addr || h.far != last.far {
-			r.leave(UcastRemote, h.id, TwoLocators)
+			r.leave(h.table(), h.id, TwoLocators)
 			continue
 		}
 		last = h

@@ -32,6 +32,9 @@ const (
 	TwoLocators    = "two-locators"       // a MAC has several: the lowest address counts
 	LocatorKey     = "locator-tunnel-key" // what is flooded has the tunnel_key of the Logical_Switch, and the locator another one
 	MulticastGroup = "multicast-group"    // of Mcast_Macs_Remote only unknown-dst is handled
+	NoRouting      = "no-routing"         // a Logical_Router with networks of the switch: nothing is routed for it
+	NoStaticRoutes = "no-static-routes"   // nor by its static_routes
+	NoACL          = "no-acl"             // acl_bindings of a port, or acl_binding of such a router: nothing is denied for it
 	SourceNode     = "source_node"        // Logical_Switch.replication_mode: a copy for each locator
 	ServiceNode    = "service_node"       // one copy, for the first locator; the default
 	BadReplication = "bad-replication"    // neither; counts as service_node
@@ -121,6 +124,9 @@ func (r *reader) segments() (all []Segment) {
 			continue
 		}
 		ports = append(ports, name)
+		if p.size("acl_bindings") > 0 {
+			r.leave(PhysicalPort, id, NoACL)
+		}
 		p.pairs("vlan_bindings", func(k, v any) {
 			vlan, ok := integer(k)
 			network := uuid(v)

@@ -56,6 +56,16 @@ func mcast(id, mac, set string) string {
 	return fmt.Sprintf(`Mcast_Macs_Remote %s {"MAC": %q, "logical_switch": ["uuid", "a"], "locator_set": ["uuid", %q]}`+"\n", id, mac, set)
 }
 
+func arpSource(id, mac, locator string) string {
+	return fmt.Sprintf(`Arp_Sources_Remote %s {"src_mac": %q, "locator": ["uuid", %q]}`+"\n", id, mac, locator)
+}
+
+// router is a Logical_Router with network 5000.
+const (
+	router     = `Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]]}` + "\n"
+	routerLeft = "Logical_Router r: no-routing"
+)
+
 const (
 	m1      = "02:00:00:00:00:01"
 	m2      = "02:00:00:00:00:02"
@@ -147,6 +157,22 @@ func TestRead(t *testing.T) {
 			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet"}},
 		"replication_mode: unknown": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "x"}` + "\n" + mcast("m", UnknownDst, "both"),
 			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet", "Logical_Switch a: bad-replication"}},
+
+		"Logical_Router: of another network": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "b"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.0.2"]]]}`, []string{members}},
+		"Logical_Router": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]], ["10.0.1.1/24", ["uuid", "b"]]]], "static_routes": ["map", []], "acl_binding": ["map", []]}`,
+			[]string{members, "Logical_Router r: no-routing"}},
+		"Logical_Router: static_routes, acl_binding": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.0.2"]]], "acl_binding": ["map", [["10.0.0.1", ["uuid", "x"]]]]}`,
+			[]string{members, "Logical_Router r: no-acl", "Logical_Router r: no-routing", "Logical_Router r: no-static-routes"}},
+		"Physical_Port: acl_bindings": {`Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "x"]]]]}`,
+			[]string{members, "Physical_Port p2: no-acl"}},
+		"Arp_Sources_Remote: without a router": {arpSource("r", m1, "l2"), []string{members}},
+		"Arp_Sources_Remote":                   {router + arpSource("r", m1, "l2"), []string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", routerLeft}},
+		"Arp_Sources_Remote: a host's MAC": {router + arpSource("r", m1, "l2") + ucast("u", m1, "", "l4"),
+			[]string{members, "flood 192.0.2.4 quiet", "mac " + m1 + " at 192.0.2.4", "Arp_Sources_Remote r: two-locators", routerLeft}},
+		"Arp_Sources_Remote: with a host's VTEP": {router + arpSource("r", m1, "l2") + ucast("u", m1, "10.0.0.1", "l2"),
+			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1", "mac " + m1 + " at 192.0.2.2", routerLeft}},
+		"Arp_Sources_Remote: bad": {router + arpSource("r", "x", "l2") + arpSource("s", m1, "none") + arpSource("t", m1, "l1"),
+			[]string{members, "Arp_Sources_Remote r: bad-mac", "Arp_Sources_Remote s: bad-locator", "Arp_Sources_Remote t: own-locator", routerLeft}},
 	} {
 		var d Database
 		fill(t, &d, base+c.rows)

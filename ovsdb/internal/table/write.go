@@ -9,9 +9,13 @@ import (
 
 // Faults of Physical_Port.port_fault_status.
 const (
-	InvalidVLANMap = "invalid_vlan_map"  // a binding has no effect
-	Unspecified    = "unspecified_fault" // the port is down
+	InvalidVLANMap = "invalid_vlan_map"    // a binding has no effect
+	InvalidACL     = "invalid_ACL_binding" // nor has an ACL
+	Unspecified    = "unspecified_fault"   // the port is down
 )
+
+// NoRouter is what Physical_Switch.switch_fault_status has while a Logical_Router has networks of the switch.
+const NoRouter = "lr_support_fault"
 
 // An Op is an operation of a transaction (RFC 7047, section 5.2).
 type Op = map[string]any
@@ -25,6 +29,7 @@ type Host struct {
 
 // A State is what a switch has.
 type State struct {
+	Wrong    []string            // faults of the switch
 	Faults   map[string][]string // of ports, by name
 	Segments []Segment
 	Hosts    map[Host]bool
@@ -40,9 +45,9 @@ type State struct {
 func (d *Database) Write(sw *Switch, st *State) []Op {
 	w := &writer{Database: d, sw: sw}
 	if len(sw.Local) == 0 {
-		st = &State{Faults: st.Faults} // nobody could send to the rest
+		st = &State{Wrong: st.Wrong, Faults: st.Faults} // nobody could send to the rest
 	}
-	w.physical(st.Faults)
+	w.physical(st.Wrong, st.Faults)
 	w.ucast(st.Hosts)
 	w.mcast(st.Segments)
 	w.tunnels(st)
@@ -94,7 +99,7 @@ func (r Row) texts(column string) (out []string) {
 	return out
 }
 
-func (w *writer) physical(faults map[string][]string) {
+func (w *writer) physical(wrong []string, faults map[string][]string) {
 	ips := []string{}
 	for _, a := range w.sw.Local {
 		ips = append(ips, a.String())
@@ -126,8 +131,15 @@ func (w *writer) physical(faults map[string][]string) {
 		w.mutate(PhysicalSwitch, id, "ports", "insert", set(added))
 	}
 	w.former = slices.DeleteFunc(has.texts("tunnel_ips"), func(a string) bool { return slices.Contains(ips, a) })
+	row := Op{}
 	if !slices.Equal(has.texts("tunnel_ips"), ips) {
-		w.op(Op{"op": "update", "table": PhysicalSwitch, "where": byID(id), "row": Op{"tunnel_ips": set(ips)}})
+		row["tunnel_ips"] = set(ips)
+	}
+	if wrong = slices.Sorted(slices.Values(wrong)); !slices.Equal(has.texts("switch_fault_status"), wrong) {
+		row["switch_fault_status"] = set(append([]string{}, wrong...))
+	}
+	if len(row) > 0 {
+		w.op(Op{"op": "update", "table": PhysicalSwitch, "where": byID(id), "row": row})
 	}
 }
 
@@ -231,12 +243,13 @@ func (w *writer) mcast(segments []Segment) {
 	}
 }
 
-// Bindings returns how many networks are bound to a port of a switch.
-func (d *Database) Bindings(sw *Switch, port string) (n int) {
+// Bindings returns how many networks and ACLs are bound to a port of a switch.
+func (d *Database) Bindings(sw *Switch, port string) (networks, acls int) {
 	for _, id := range d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports") {
 		if p := d.Row(PhysicalPort, id); p.text("name") == port {
-			p.pairs("vlan_bindings", func(k, v any) { n++ })
+			networks += p.size("vlan_bindings")
+			acls += p.size("acl_bindings")
 		}
 	}
-	return n
+	return networks, acls
 }

@@ -136,6 +136,19 @@ Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": 
 	}
 }
 
+// Faults of the switch come and go.
+func TestWriteFaults(t *testing.T) {
+	var d Database
+	fill(t, &d, base)
+	for _, wrong := range [][]string{nil, {NoRouter}, {Unspecified, NoRouter}, nil} {
+		st := &State{Wrong: wrong}
+		carry(t, &d, d.Write(us, st))
+		if got := d.Row(PhysicalSwitch, "s").texts("switch_fault_status"); len(got) != len(wrong) || len(d.Write(us, st)) > 0 {
+			t.Errorf("%v, want %v", got, wrong)
+		}
+	}
+}
+
 // With another address, the rows of the switch get it, and those of other switches stay. Without an address there are none.
 func TestWriteAddress(t *testing.T) {
 	var d Database
