@@ -11,7 +11,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
+MODULES = bgp cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -154,7 +154,7 @@ fuzz:
 WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./snoop ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
 	@{ $(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) && \
-		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
+		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table && $(GO) test -C bgp -count=1 -v -run '^TestWorst' .; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
 
 # Six passes over everything, so that what is compared takes turns; a quarter of an hour on an

@@ -58,6 +58,8 @@ var allowed = map[string][]string{
 	"discovery": {"arp", "control", "discovery/internal/endp", "discovery/internal/hello", "discovery/internal/seal", "discovery/internal/state", "discovery/internal/wire", "fdb", "frame", "l3", "setting", "switch"}, "discovery/internal/endp": {}, "discovery/internal/hello": {}, "discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, "discovery/internal/wire": {"discovery/internal/endp", "discovery/internal/hello", "discovery/internal/state", "frame"}, // a module of its own
 	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/internal/onnode": {"control", "flannel", "node", "switch", "vtep"}, "flannel/routed": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "node", "setting", "switch"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "hostnet", "node", "port", "setting", "switch"}, // a module of its own
 
+	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/hostaddr", "l3", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
+
 	"evpn/bench": {},
 	"evpn":       {"arp", "bfd", "control", "evpn/internal/bgp", "evpn/internal/election", "evpn/internal/engine", "evpn/internal/mobility", "evpn/internal/route", "evpn/internal/table", "fdb", "frame", "l3", "setting", "switch", "vtep"}, "evpn/internal/table": {"control", "evpn/internal/election", "evpn/internal/mobility", "evpn/internal/route", "frame"}, "evpn/internal/election": {"evpn/internal/route", "frame"}, "evpn/internal/engine/memory": {"evpn/internal/engine", "evpn/internal/route"}, "evpn/internal/mobility": {"evpn/internal/route"}, "evpn/internal/route": {"frame"}, "evpn/internal/engine": {"evpn/internal/route"}, "evpn/internal/bgp": {"evpn/internal/engine", "evpn/internal/route", "evpn/internal/unnumbered", "setting"}, "evpn/internal/unnumbered": {}, // a module of its own
 
@@ -91,6 +93,7 @@ var allowed = map[string][]string{
 	"internal/lab/carry": {"switch"}, "internal/lab/cni": {},
 	"internal/lab/fake":  {"frame"},
 	"internal/lab/fault": {},
+	"internal/lab/bird":  {"internal/lab/netns"},
 	"internal/lab/frr":   {"internal/lab/netns"},
 	"internal/lab/gobgp": {"internal/lab/netns"},
 	"internal/lab/netns": {},
@@ -130,6 +133,7 @@ var outside = map[string][]string{
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"flannel/kube":              {"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/serializer", "k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/util/net", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
+	"bgp/internal/gobgp":        {"github.com/osrg/gobgp/v4/api", "github.com/osrg/gobgp/v4/pkg/apiutil", "github.com/osrg/gobgp/v4/pkg/packet/bgp", "github.com/osrg/gobgp/v4/pkg/server"},
 	"evpn/internal/bgp":         {"golang.org/x/sys/unix"},
 	"evpn/internal/unnumbered":  {"golang.org/x/net/ipv6", "golang.org/x/sys/unix"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
@@ -180,7 +184,7 @@ const bart = "github.com/gaissmai/bart"
 // An importer gets the modules of the list and no others.
 func TestModules(t *testing.T) {
 	for pkg := range allowed {
-		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics", "discovery", "evpn", "flannel", "hostnet", "offload", "ovsdb", "cmd/", "release"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
+		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "bgp", "fuzz", "metrics", "discovery", "evpn", "flannel", "hostnet", "offload", "ovsdb", "cmd/", "release"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
 			t.Errorf("%s: which modules?", pkg)
 		}
 	}

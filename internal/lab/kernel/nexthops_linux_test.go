@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
@@ -18,7 +19,6 @@ import (
 // Flows to a server share two routers, Linux hosts on which BIRD answers BFD. When one is silent, or the port to it is
 // gone, its flows take the other one; those of the other stay; and when it is back, they return.
 func TestRouters(t *testing.T) {
-	netns.Tool(t, "birdc")
 	n := netns.New(t)
 	home, pod, server := n.Host("node"), n.Host("pod"), n.Host("server")
 	server.IP("addr", "add", "172.16.0.1/32", "dev", "lo")
@@ -106,7 +106,7 @@ func TestRouters(t *testing.T) {
 // birdBFD starts BIRD with a statement of its protocol BFD.
 func birdBFD(t *testing.T, h *netns.Host, session string) {
 	t.Helper()
-	bird(t, h, fmt.Sprintf("router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\ninterface \"*\" { interval %d ms; multiplier 3; };\n%s\n}\n",
+	bird.Start(t, h, fmt.Sprintf("router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\ninterface \"*\" { interval %d ms; multiplier 3; };\n%s\n}\n",
 		(detection/3).Milliseconds(), session))
 }
 

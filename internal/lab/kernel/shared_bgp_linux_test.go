@@ -3,14 +3,13 @@ package kernel
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
@@ -19,7 +18,6 @@ import (
 // BIRD on the peer and on a route reflector announce one address for each node. The peer's kernel has it as next hop of what
 // goes without the tunnel, and a plane of ours makes of the peer's address both a next hop and a VTEP.
 func TestOneAddressBGP(t *testing.T) {
-	netns.Tool(t, "birdc")
 	onOneAddress(t, false, func(t *testing.T, o *oneAddress) {
 		o.h.Do(func() {
 			check.OK(t, o.Update(func(c *node.Config) error { c.VRFs[0].Routes = nil; return nil }))
@@ -48,9 +46,9 @@ protocol bgp peer {
 }
 `, own, peer, channel, blocks, o.ip(9, 0, own), o.ip(9, 0, peer), nextHop)
 		}
-		bird(t, o.b, session(1, 2, o.ip(65, 2, 0)+o.bits()+", "+o.ip(66, 2, 0)+o.bits(), o.kernel())+
+		bird.Start(t, o.b, session(1, 2, o.ip(65, 2, 0)+o.bits()+", "+o.ip(66, 2, 0)+o.bits(), o.kernel())+
 			fmt.Sprintf("protocol kernel { %s { export where source = RTS_BGP; }; }\n", channel))
-		ctl := bird(t, reflector, session(2, 1, far, o.own())+fmt.Sprintf("protocol static { %s; route %s blackhole; }\n", channel, far))
+		passes := bird.Start(t, reflector, session(2, 1, far, o.own())+fmt.Sprintf("protocol static { %s; route %s blackhole; }\n", channel, far))
 
 		// The peer's BIRD has put our address into its kernel.
 		o.b.Until("the route is there", func() bool {
@@ -62,8 +60,7 @@ protocol bgp peer {
 		nextHop := func(net int) netip.Addr {
 			var found []string
 			reflector.Until("BIRD has the route", func() bool {
-				out, _ := reflector.Try(t.Context(), "birdc", "-s", ctl, "show", "route", o.ip(net, 2, 0)+o.bits(), "all")
-				found = line.FindStringSubmatch(out)
+				found = line.FindStringSubmatch(passes.Try("show", "route", o.ip(net, 2, 0)+o.bits(), "all"))
 				return found != nil
 			})
 			return netip.MustParseAddr(found[1])
@@ -79,15 +76,4 @@ protocol bgp peer {
 		check.Equal(t, "next hops", fmt.Sprint(nextHop(65), nextHop(66)), strings.Repeat(fmt.Sprint(" ", netip.MustParseAddr(o.kernel())), 2)[1:])
 		o.walk()
 	})
-}
-
-// bird starts BIRD, and returns its control socket.
-func bird(t *testing.T, h *netns.Host, conf string) (ctl string) {
-	t.Helper()
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	check.OK(t, os.WriteFile(file("conf"), []byte(conf), 0o600))
-	h.Start("bird", "-f", "-c", file("conf"), "-s", file("ctl"), "-P", file("pid"))
-	h.Until("BIRD runs", func() bool { _, err := os.Stat(file("ctl")); return err == nil })
-	return file("ctl")
 }

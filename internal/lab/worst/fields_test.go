@@ -3,6 +3,7 @@ package worst
 // configured is filled by who writes the configuration, calls the library, or runs a control
 // plane, with as many things as he names, or up to 16 for each (bfd.reports.list): no stranger has any in it.
 const configured = `
+bgp.Speaker.gateway bgp.Speaker.said bgp.prober.probed bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.again control.Ledger.changed control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
@@ -55,6 +56,7 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.n
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
+bgp.Speaker.kick
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.state.on

@@ -254,6 +254,14 @@ var Rows = []Row{
 		Test:  "evpn/internal/table.TestWorstEthernets", Kept: 100,
 	},
 	{
+		Name:  "routes of BGP peers",
+		Holds: "bgp.table.paths bgp.table.peers",
+		Limit: "262144 of each family per peer (`bgp.Peer.MaxRoutes`), 1048576 in total (`bgp.Config.MaxRoutes`)",
+		Share: "half of the total is shared equally by the peers",
+		Full:  "the new route, counted as `too-many`; the session of a peer with more than its own limit",
+		Test:  "bgp.TestWorstRoutes", Kept: 100,
+	},
+	{
 		Name:  "requests of the control socket",
 		Holds: "cmd/vxswitchd.gate.inside cmd/vxswitchd.gate.waiting cmd/vxswitchd.visitor.in cmd/vxswitchd.rate.first switch.broker.subs",
 		Limit: "64 connections, 16 streams, 3 tables; 200 requests per second",

@@ -1,0 +1,56 @@
+// Package bgp is a control plane for networks of IP routes, as nodes of Calico have: a [Speaker] announces the blocks of addresses of a node
+// by BGP, and makes routes, rows of package control, of what other nodes, route reflectors and routers announce. A program with a node
+// has it in three lines:
+//
+//	sp, err := bgp.New(n, &bgp.Config{AS: 64512, RouterID: addr, Peers: peers, VRF: "cluster", ...})
+//	...
+//	err = sp.Run(ctx)
+//
+//	                                  +--- best paths --- engine <--- BGP ---> nodes, reflectors, routers
+//	a VRF of the node <--- rows --- table                    ^
+//	        +------------- routes of other owners, Announce -+
+//
+// # Pools
+//
+// A [Pool] is a range of addresses of hosts, and says how packets to them travel to the next hop, which is a node's address on the network
+// of the nodes:
+//
+//	never         as they are, by the gateway of Config.Segment
+//	ipip          in IP, by a segment with such a tunnel
+//	vxlan         in VXLAN, to the MAC that Config.Nodes has for the next hop
+//	cross-subnet  as they are if the next hop is on a network of Config.Segment, or else in the tunnel
+//
+// One address of a node can be both: its underlay and its gateway may share one (see package underlay/afpacket). Equally good routes are used
+// together, each flow by one next hop.
+//
+// # What peers may say
+//
+// Peers are not trusted. A route is refused, and counted by a [Reason], if no pool has it and no rule accepts it; if it is a default route and
+// these are not allowed; if it is of loopback, multicast or link-local addresses, in a block of ours, or in a network of nodes; and if its
+// next hop is not one host, is ours, or is in a pool. Routes have limits, for each peer and in all. A session over the limit of
+// its peer ends and stays down.
+//
+// Routes are gone when the session is lost, unless [Peer].GracefulRestart. A peer that is silent is found dead after the hold time, or, with
+// [BFD], after a few missing packets.
+//
+// # What is announced
+//
+// [Config].Announce, and the routes of the VRF that [Config].Export accepts. Of a block of Announce, addresses that nobody has are
+// unreachable here: the block has a route that ends. What peers announce is passed on to nobody, except that a route reflector ([Peer].Client)
+// passes on routes of its AS, as RFC 4456 says.
+//
+// # What it is not
+//
+// It does not read Calico's datastore, and knows no IP address management: blocks and pools are settings. In a cluster whose routes Felix
+// programs (the default of current Calico for IPIP and VXLAN), nodes announce nothing to each other that a Speaker could take. It has no
+// route policies beyond lists of prefixes, no communities, no weights, and no namespaces: sockets are opened in that of the process. It is
+// never the restarter of a graceful restart, since forwarding ends with the process.
+//
+// # The engine
+//
+// BGP itself is gobgp, behind the interface of internal/engine, in one package. The engine of module evpn was weighed: it has sessions,
+// but neither best paths, add-path, reflection nor peers by prefix, and its messages are of one family. To have both families and those in it
+// would have been more code than all of this module. Its price is that of gobgp: some 190 packages, and about 1.3 KB for a route.
+//
+// Tested with BIRD 2.0.
+package bgp

@@ -1,0 +1,266 @@
+package bgp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bgp/internal/engine"
+	"github.com/vxswitch/vxswitch/bgp/internal/gobgp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// Node is what a Speaker needs of the switch around it. A node.Node is one.
+type Node interface {
+	control.Programmer
+	Plane() *control.Plane
+	Switch() *vswitch.Switch
+	Interfaces() []*l3.Interface
+}
+
+// batch is the time between two Flushes: what changes meanwhile is written at once.
+const batch = 2 * time.Millisecond
+
+// A Speaker announces what a node has, and makes routes of what its peers announce.
+type Speaker struct {
+	node   Node
+	owner  string
+	log    *slog.Logger
+	engine engine.Engine
+	kick   chan struct{} // there is something to flush
+
+	configuring sync.Mutex // around mu
+	running     bool       // peers are probed; under configuring
+
+	mu      sync.Mutex
+	cfg     Config // written with configuring too
+	table   *table
+	gateway []netip.Prefix              // of Config.Segment
+	said    map[netip.Prefix]netip.Addr // announced
+	rowErr  error
+
+	others routes // of other owners, without mu
+	prober prober
+}
+
+// New checks the settings. Nothing is opened before Run.
+func New(n Node, c *Config) (*Speaker, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	e := gobgp.New(engine.Config{AS: c.AS, RouterID: c.RouterID, Listen: c.Listen, Port: cmp.Or(c.Port, DefaultPort)})
+	return newSpeaker(n, c, e)
+}
+
+func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
+	if n == nil {
+		return nil, errors.New("bgp: New: the Node is nil")
+	}
+	peers, err := c.peers()
+	if err != nil {
+		return nil, err
+	}
+	s := &Speaker{node: n, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, kick: make(chan struct{}, 1), cfg: *c, table: newTable(c), said: map[netip.Prefix]netip.Addr{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.prober.dead = s.dead
+	return s, e.SetPeers(peers)
+}
+
+// Configure changes the settings, before or while Run runs. Sessions with peers that stay as they are go on; those with others end,
+// and begin anew. Owner and Log stay, and so do AS, RouterID, Listen, Port and VRF: an error says that one of these is another one,
+// for which a new Speaker is needed, and nothing has changed then.
+func (s *Speaker) Configure(c *Config) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	peers, err := c.peers()
+	if err != nil {
+		return err
+	}
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	if key := s.cfg.fixed(c); key != "" {
+		return fmt.Errorf("bgp: Config.%s: cannot change while the Speaker runs", key)
+	}
+	s.do(func() {
+		s.gateway = s.networks(c.Segment)
+		s.cfg = *c
+		s.table.configure(&s.cfg, s.gateway)
+	})
+	err = s.engine.SetPeers(peers)
+	s.do(func() { s.keep(c.Peers) })
+	if s.running {
+		err = errors.Join(err, s.prober.set(c.Peers))
+	}
+	return err
+}
+
+// keep forgets who is no longer a peer.
+func (s *Speaker) keep(peers []Peer) {
+	for addr := range s.table.peers {
+		is := false
+		for i := range peers {
+			is = is || peers[i].Addr == addr || peers[i].Prefix.Contains(addr)
+		}
+		if !is {
+			s.table.forget(addr)
+		}
+	}
+}
+
+// Run announces and imports until ctx is done. Then the sessions end, and the rows go. It is called once.
+func (s *Speaker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+		s.node.Program(s.owner, control.Update{Snapshot: true})
+	}()
+	events := s.node.Switch().Events(frame.EventGatewayUp, frame.EventGatewayDown)
+	defer events.Close()
+	defer s.watchRoutes()()
+	s.networked()
+	wg.Go(func() { s.watch(ctx, events) })
+	wg.Go(func() { s.flusher(ctx) })
+	s.wake()
+	if err := s.probe(true); err != nil {
+		return err
+	}
+	defer s.probe(false)
+	return s.engine.Run(ctx, handler{s})
+}
+
+// probe begins or ends to probe peers.
+func (s *Speaker) probe(on bool) error {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	if s.running = on; !on {
+		s.prober.end()
+		return nil
+	}
+	return s.prober.set(s.cfg.Peers)
+}
+
+// dead ends the session with a peer, and takes its routes away before that is done.
+func (s *Speaker) dead(peer netip.Addr) {
+	s.log.Warn("the path to a peer is dead", "peer", peer)
+	s.do(func() { s.table.down(peer) })
+	s.flush()
+	s.engine.Reset(peer)
+}
+
+// watch follows the addresses of gateways.
+func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) {
+	for {
+		if _, err := events.Next(ctx); err != nil {
+			return
+		}
+		s.networked()
+	}
+}
+
+// networked reads the addresses of the gateway of Config.Segment.
+func (s *Speaker) networked() {
+	s.configuring.Lock()
+	defer s.configuring.Unlock()
+	s.do(func() {
+		s.gateway = s.networks(s.cfg.Segment)
+		s.table.configure(&s.cfg, s.gateway)
+	})
+}
+
+func (s *Speaker) networks(vni frame.VNI) []netip.Prefix {
+	for _, i := range s.node.Interfaces() {
+		if i.VNI() == vni && vni != 0 && i.VRFName() == s.cfg.VRF {
+			return i.Config().Addresses
+		}
+	}
+	return nil
+}
+
+// do changes what is known, and has it flushed.
+func (s *Speaker) do(f func()) {
+	s.mu.Lock()
+	f()
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *Speaker) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// flusher flushes what has changed: at once, and then what has come in a batch.
+func (s *Speaker) flusher(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		}
+		next := time.NewTimer(batch)
+		s.flush()
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return
+		case <-next.C:
+		}
+	}
+}
+
+func (s *Speaker) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.announce()
+	if s.table.hungry() {
+		for _, p := range s.engine.Paths() {
+			s.table.learned(p)
+		}
+	}
+	if err := s.table.ledger.Flush(s.owner, s.node); err != nil {
+		s.rowErr = err
+		s.log.Warn("rows were refused", "error", err)
+	}
+}
+
+// handler hears peers for a Speaker.
+type handler struct{ *Speaker }
+
+func (h handler) Learned(list []engine.Path) {
+	h.do(func() {
+		for _, p := range list {
+			h.table.learned(p)
+		}
+	})
+}
+
+func (h handler) Withdrawn(list []engine.Path) {
+	h.do(func() {
+		for _, p := range list {
+			h.table.withdrawn(p)
+		}
+	})
+}
+
+func (h handler) Session(peer netip.Addr, up bool, why string) {
+	if up {
+		h.log.Info("session established", "peer", peer)
+	} else {
+		h.log.Info("session down", "peer", peer, "reason", why)
+	}
+}

@@ -1,0 +1,2 @@
+// Package bird runs BIRD in hosts of package netns.
+package bird
