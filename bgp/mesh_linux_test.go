@@ -40,7 +40,7 @@ protocol kernel { learn; scan time 2; merge paths on; ipv4 { import none; export
 template bgp calico { local 10.0.0.%[1]d as 64512; multihop; connect delay time 1; connect retry time 1; %[4]s
   ipv4 { import all; gateway recursive; add paths on; export filter { if net ~ [ 10.65.0.0/16+ ] && source = RTS_STATIC then accept; reject; }; }; }
 protocol bgp ours from calico { neighbor 10.0.0.101 as 64512; }
-protocol bgp other from calico { neighbor 10.0.0.%[2]d as 64512; }
+protocol bgp mesh from calico { neighbor 10.0.0.%[2]d as 64512; }
 `, i, 5-i, skip, sessions)
 }
 
@@ -155,7 +155,7 @@ func TestMesh(t *testing.T) {
 	// BIRD takes its block back, has another one, and both are followed.
 	conf := birdConf(2, nothing, "")
 	m.birds[2].Configure(strings.ReplaceAll(conf, "route 10.65.2.0/26 blackhole;", "route 10.65.22.0/26 blackhole;"))
-	m.ours.want("another block", strings.ReplaceAll(way2, "10.65.2.0", "10.65.22.0"), way3)
+	m.ours.want("another block", way3, strings.ReplaceAll(way2, "10.65.2.0", "10.65.22.0"))
 	// Without a route, the pod is told at once.
 	out, err := m.ours.pod.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "5", pod2)
 	if err == nil || !strings.Contains(out, "Unreachable") {

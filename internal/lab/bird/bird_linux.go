@@ -28,6 +28,7 @@ func Start(t testing.TB, h *netns.Host, conf string) *BIRD {
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	b := &BIRD{t: t, h: h, folder: folder}
 	b.write(conf)
+	h.Run("bird", "-p", "-c", b.file("conf")) // says what is wrong with it
 	b.Proc = h.Start("bird", "-f", "-c", b.file("conf"), "-s", b.file("ctl"), "-P", b.file("pid"))
 	h.Until("BIRD runs", func() bool { _, err := os.Stat(b.file("ctl")); return err == nil })
 	return b
