@@ -37,7 +37,7 @@ protocol device { scan time 2; }
 protocol direct { ipv4; interface "eth0"; }
 protocol static own { ipv4; route 10.65.%[1]d.0/26 blackhole; }
 protocol kernel { learn; scan time 2; merge paths on; ipv4 { import none; export filter { if source != RTS_BGP || net ~ [ %[3]s ] then reject; accept; }; }; }
-template bgp calico { local 10.0.0.%[1]d as 64512; multihop; connect delay time 1; connect retry time 1; %[4]s
+template bgp calico { local 10.0.0.%[1]d as 64512; multihop; connect delay time 1; connect retry time 1; error wait time 1, 2; %[4]s
   ipv4 { import all; gateway recursive; add paths on; export filter { if net ~ [ 10.65.0.0/16+ ] && source = RTS_STATIC then accept; reject; }; }; }
 protocol bgp ours from calico { neighbor 10.0.0.101 as 64512; }
 protocol bgp mesh from calico { neighbor 10.0.0.%[2]d as 64512; }
