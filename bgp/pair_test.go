@@ -27,15 +27,11 @@ func newPair(t *testing.T, edit func(a, b *Config)) *pair {
 	if fake.Race {
 		t.Skip("gobgp writes variables of its package when a second server starts")
 	}
-	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
-	at := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 9, byte(port >> 8), i}) }
+	port, at := free(t)
 	conf := func(i byte) *Config {
 		c := simple()
 		c.RouterID = at(i)
-		c.Addresses = []netip.Addr{addr(fmt.Sprintf("10.0.0.%d", 10+i))} // 10.0.0.1 is the gateway of both nodes
-		c.Announce = prefixes(fmt.Sprintf("10.65.%d.0/26", i), fmt.Sprintf("10.65.9.%d/32", i))
+		c.own(i)
 		c.Peers = []Peer{{Addr: at(3 - i), AS: c.AS, Local: at(i), Port: port, Hold: 9 * time.Second}}
 		return c
 	}
@@ -52,8 +48,25 @@ func newPair(t *testing.T, edit func(a, b *Config)) *pair {
 	return p
 }
 
+// free returns a free port, and addresses of loopback for it.
+func free(t *testing.T) (port uint16, at func(i byte) netip.Addr) {
+	t.Helper()
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	port = uint16(l.Addr().(*net.TCPAddr).Port)
+	return port, func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 9, byte(port >> 8), i}) }
+}
+
+// own gives the i-th Speaker addresses, blocks of both families and a host route to announce. 10.0.0.1 is the gateway of all nodes.
+func (c *Config) own(i byte) {
+	c.Addresses = []netip.Addr{addr(fmt.Sprintf("10.0.0.%d", 10+i)), addr(fmt.Sprintf("fd00::%d", 10+i))}
+	c.Announce = prefixes(fmt.Sprintf("10.65.%d.0/26", i), fmt.Sprintf("10.65.9.%d/32", i), fmt.Sprintf("fd65:%d::/122", i))
+}
+
+// rowsBy are those that others have of it.
 func rowsBy(i int) []string {
-	return []string{fmt.Sprintf("10.65.%d.0/26 via vni 200 ip 10.0.0.%d", i, 10+i), fmt.Sprintf("10.65.9.%d/32 via vni 200 ip 10.0.0.%d", i, 10+i)}
+	return []string{fmt.Sprintf("10.65.%d.0/26 via vni 200 ip 10.0.0.%d", i, 10+i), fmt.Sprintf("10.65.9.%d/32 via vni 200 ip 10.0.0.%d", i, 10+i),
+		fmt.Sprintf("fd65:%d::/122 via vni 200 ip fd00::%d", i, 10+i)}
 }
 
 func (r rowsOfNode) want(t *testing.T, what string, rows ...string) {
@@ -67,7 +80,7 @@ func TestPair(t *testing.T) {
 	p.aNode.want(t, "b's rows at a", rowsBy(2)...)
 	p.bNode.want(t, "a's rows at b", rowsBy(1)...)
 	st := p.a.Status().Peers[0]
-	check.Equal(t, "peer of a", fmt.Sprintf("%v %d %s %v %d %d %v", st.Addr, st.AS, st.State, st.Hold, st.Received, st.Accepted, st.Refused), fmt.Sprint(p.bConf.RouterID, " 64512 established 9s 2 2 map[]"))
+	check.Equal(t, "peer of a", fmt.Sprintf("%v %d %s %v %d %d %v", st.Addr, st.AS, st.State, st.Hold, st.Received, st.Accepted, st.Refused), fmt.Sprint(p.bConf.RouterID, " 64512 established 9s 3 3 map[]"))
 	c := *p.bConf
 	c.Announce = prefixes("10.65.2.0/26", "10.65.66.0/26", "10.80.0.0/16")
 	check.OK(t, p.b.Configure(&c))
@@ -100,4 +113,32 @@ func TestPairLimit(t *testing.T) {
 	p := newPair(t, func(a, b *Config) { a.Peers[0].MaxRoutes = 1 })
 	until(t, "the session has ended", func() bool { st := p.a.Status().Peers[0]; return st.State != "established" && st.Why != "" })
 	p.aNode.want(t, "nothing is taken")
+}
+
+// Clients of a route reflector have each other's routes from it, with the next hops that these have.
+func TestReflector(t *testing.T) {
+	if fake.Race {
+		t.Skip("gobgp writes variables of its package when a second server starts")
+	}
+	port, at := free(t)
+	var nodes [4]rowsOfNode
+	for i := byte(1); i <= 3; i++ {
+		c := simple()
+		c.RouterID, c.Peers = at(i), nil
+		c.own(i)
+		if i == 3 {
+			c.Listen, c.Port, c.Announce = []netip.Addr{at(3)}, port, nil
+			for k := byte(1); k <= 2; k++ {
+				c.Peers = append(c.Peers, Peer{Addr: at(k), AS: c.AS, Local: at(3), Passive: true, Client: true})
+			}
+		} else {
+			c.Peers = []Peer{{Addr: at(3), AS: c.AS, Local: at(i), Port: port}}
+		}
+		n := newNode(t)
+		nodes[i] = func() []string { return ways(n) }
+		start(t, check.Must(New(n, c))(t))
+	}
+	nodes[1].want(t, "the second's at the first", rowsBy(2)...)
+	nodes[2].want(t, "the first's at the second", rowsBy(1)...)
+	nodes[3].want(t, "both at the reflector", slices.Sorted(slices.Values(slices.Concat(rowsBy(1), rowsBy(2))))...)
 }

@@ -84,16 +84,16 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// newNode returns a node whose VRF "v" has 10.0.0.1/24 in segment 200, pods in 10.70.0.0/24 and a route of the configuration.
+// newNode returns a node whose VRF "v" has 10.0.0.1/24 and fd00::1/64 in segment 200, pods in 10.70.0.0/24 and a route of the configuration.
 func newNode(t *testing.T) *node.Node {
 	t.Helper()
 	n := check.Must(node.New(&node.Options{Owners: []string{DefaultOwner}}))(t)
 	t.Cleanup(func() { n.Close() })
-	gateway := func(p string) *node.SegmentGateway {
-		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: prefixes(p)}}
+	gateway := func(list ...string) *node.SegmentGateway {
+		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: prefixes(list...)}}
 	}
 	check.OK(t, n.Apply(&node.Config{
-		Segments: []node.Segment{{VNI: 200, Gateway: gateway("10.0.0.1/24")}, {VNI: 1, Gateway: gateway("10.70.0.1/24")}},
+		Segments: []node.Segment{{VNI: 200, Gateway: gateway("10.0.0.1/24", "fd00::1/64")}, {VNI: 1, Gateway: gateway("10.70.0.1/24")}},
 		VRFs: []node.VRF{{Name: "v", Routes: []node.Route{
 			{Prefix: prefix("10.71.0.5/32"), Via: []node.Hop{{Segment: 1, IP: addr("10.70.0.5")}}},
 			{Prefix: prefix("10.72.0.5/32"), Via: []node.Hop{{Segment: 1, IP: addr("10.70.0.6")}}},
@@ -129,7 +129,7 @@ func ways(n *node.Node) (list []string) {
 
 func simple() *Config {
 	return &Config{
-		AS: 64512, RouterID: addr("10.0.0.1"), VRF: "v", Segment: 200, Addresses: []netip.Addr{addr("10.0.0.1")}, Pools: []Pool{{Prefix: prefix("10.65.0.0/16")}},
+		AS: 64512, RouterID: addr("10.0.0.1"), VRF: "v", Segment: 200, Addresses: []netip.Addr{addr("10.0.0.1")}, Pools: []Pool{{Prefix: prefix("10.65.0.0/16")}, {Prefix: prefix("fd65::/16")}},
 		Announce: prefixes("10.65.1.0/26"), Peers: []Peer{{Addr: addr("10.0.0.2"), AS: 64512}, {Addr: addr("10.0.0.3"), AS: 64512}},
 	}
 }
