@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
@@ -369,44 +368,6 @@ func (t *Table) clear(now time.Duration, h *host) {
 		t.Here(now, h.s.VNI, h.mac, h.dest, h.static)
 	}
 	t.touch(h)
-}
-
-// rows are those of the claim that counts, if it is a peer's, or those of a host whose link here has failed.
-func (h *host) rows() (rows []control.Row) {
-	if h.absent && h.claimed {
-		return h.absentRows()
-	}
-	best := h.best()
-	if best == nil || h.claimed {
-		return nil
-	}
-	r := control.MAC{VNI: h.s.VNI, MAC: h.mac,
-		Sticky: best.Fixed() || h.moves != nil && h.moves.Duplicate() || best.Communities.DefaultGateway()}
-	switch g := h.group; {
-	case g == nil:
-		r.VTEP = netip.AddrPortFrom(best.NextHop.Netip(), 0)
-		r.FarVNI, _ = label(best.Labels[0], h.s.VNI)
-	case g.port != "":
-		r.Port = g.port
-	default:
-		r.Group = g.name
-	}
-	for _, p := range h.claims {
-		if !p.beside(best) || p.IP.Bits() == 0 {
-			continue
-		}
-		r.IP = p.IP.Netip()
-		r.Router, _ = p.Communities.NDFlags()
-		r.Router = r.Router && r.IP.Is6()
-		if !slices.ContainsFunc(rows, func(x control.Row) bool { return x.(control.MAC).IP == r.IP }) {
-			rows = append(rows, r)
-		}
-	}
-	if rows == nil {
-		r.IP, r.Router = netip.Addr{}, false
-		rows = append(rows, r)
-	}
-	return rows
 }
 
 // idle reports whether nobody has the MAC.
