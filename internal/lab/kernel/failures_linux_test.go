@@ -59,7 +59,8 @@ func answers(t *testing.T, h *netns.Host, addr string) bool {
 	return err == nil
 }
 
-// back wants answers within a second of now, in both directions.
+// back wants answers in both directions within 1.5 s of now: a kernel that asked for a neighbour while the link was down asks again
+// after one second (retrans_time_ms), and the echo request after that takes a moment.
 func (o *outage) back() {
 	o.t.Helper()
 	for _, x := range []struct {
@@ -74,7 +75,7 @@ func (o *outage) back() {
 		}
 		d := time.Since(start)
 		o.t.Logf("an answer to %s after %v", x.h.Name, d.Round(time.Millisecond))
-		check.True(o.t, d <= time.Second, "an answer to %s only after %v", x.h.Name, d)
+		check.True(o.t, d <= 1500*time.Millisecond, "an answer to %s only after %v", x.h.Name, d)
 	}
 }
 
