@@ -149,9 +149,12 @@ func (l *leaf) neighbour(h *host) frame.MAC {
 
 // busy counts the messages of hosts that were not learned because a table was locked just then. All happens at the same instant here,
 // so that is not as rare as it is on a network; there too the host's next message is learned.
-func (l *leaf) busy() uint64 {
-	v := check.Must(l.segment.Switch())(l.t)
-	return v.FDB().Stats().Busy + l.node.Neighbours(100).Table().Stats().Busy
+func (f *fabric) busy() (n uint64) {
+	for _, l := range f.leaves {
+		v := check.Must(l.segment.Switch())(f.t)
+		n += v.FDB().Stats().Busy + l.node.Neighbours(100).Table().Stats().Busy
+	}
+	return n
 }
 
 // wrong returns what a leaf does not know of a host, "" if nothing.
@@ -206,11 +209,7 @@ func oneFabric(t *testing.T, seed uint64) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			was := busy
-			busy = 0
-			for _, l := range f.leaves {
-				busy += l.busy()
-			}
-			if busy == was {
+			if busy = f.busy(); busy == was {
 				return
 			}
 			time.Sleep(2 * time.Minute) // an address that was not learned elsewhere stays where it was until it ages

@@ -132,10 +132,14 @@ func (f *bonded) sound(r *rand.Rand, log []string) {
 	carry := f.carriers()
 	if len(carry) > 0 {
 		f.host.at = f.links[carry[r.IntN(len(carry))]]
-		for _, h := range append(f.other[:], f.host) {
-			h.speak()
+		for busy := f.busy() - 1; busy != f.busy(); {
+			busy = f.busy()
+			for _, h := range append(f.other[:], f.host) {
+				h.speak()
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
 		}
-		time.Sleep(time.Second)
 	}
 	f.copies(append(links, f.other[0].at, f.other[1].at, f.other[2].at)...)
 	for i, h := range f.other {
