@@ -38,7 +38,8 @@ ALL = $(LONG) ./... $(patsubst %,./%/...,$(filter-out release,$(MODULES)))
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
-SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
+SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger|$\
+	ManyElements|ParseHostile|Hostile|ApplyFailsAtEveryStep|ApplyFaults|ConstructorFaults|CheckRefusesWhatApplyDoes|SchemaKeys|SchemaRefuses|Drawn)$$
 
 .PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak discovery-bench evpn-bench flannel-bench release
 

@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -360,7 +361,7 @@ func (w *world) attach(v *vswitch.VSI) {
 // TestEvents: whatever happens, whoever has read the tables once knows them by the events since.
 func TestEvents(t *testing.T) {
 	seeds := uint64(1000)
-	if testing.Short() {
+	if testing.Short() || fake.Race {
 		seeds = 100
 	}
 	for seed := range seeds {

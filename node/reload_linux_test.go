@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -95,7 +96,10 @@ func TestReloadUnderTraffic(t *testing.T) {
 	for _, s := range streams {
 		s.moves()
 	}
-	const reloads = 12
+	reloads := 12
+	if fake.Race {
+		reloads = 3
+	}
 	var took []time.Duration
 	for i := 1; i <= reloads; i++ {
 		for k, n := range []*site{one, two} {

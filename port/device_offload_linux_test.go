@@ -185,7 +185,7 @@ func TestTCPOverATrunk(t *testing.T) {
 				switched(t, []uint32{0, 100}, pb, tb)
 				c := m.Capture("tb", "")
 				for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
-					ha.Transfer(hb, addr, 4<<20)
+					ha.Transfer(hb, addr, 1<<20)
 				}
 				noChecksumErrors(t, ha, hb)
 				for _, x := range []*counted{ta, tb} {
