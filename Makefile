@@ -19,6 +19,7 @@ export GOFLAGS += -trimpath
 # command:package
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arping:iputils-arping \
 	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch vtep-ctl:openvswitch-vtep \
+	ovn-northd:ovn-central ovn-controller:ovn-host ovn-controller-vtep:ovn-controller-vtep \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
 	mmdebstrap:mmdebstrap git:git bird:bird2 vtysh:frr gobgpd:gobgpd systemd-analyze:systemd setpriv:util-linux curl:curl groff:groff-base zsh:zsh fish:fish \

@@ -27,5 +27,7 @@
 //	ACL                    nothing: bindings of it are left out
 //	ACL_entry              nothing
 //
+// A host that a new row of Ucast_Macs_Remote names has left the port where it was learned. If it sends there again, it is back.
+//
 // While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
 package ovsdb

@@ -1,6 +1,7 @@
 package ovsdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -50,6 +51,7 @@ type Switch struct {
 	client *rpc.Client     // nil without a connection that has said everything
 	ours   bool            // we have the lock of the name
 	dirty  bool            // db has changed
+	rows   []control.Row   // that were given last to the node; nil = none yet
 	told   bool            // the node has done what db says, once at least
 	hosts  hosts
 	status Status
@@ -295,7 +297,12 @@ func (s *Switch) apply() {
 	}
 	rows := s.within(res.Rows)
 	s.remotes = vteps(rows)
-	err := s.node.Program(s.cfg.owner(), control.Update{Snapshot: true, Loose: true, Add: rows})
+	u := control.Update{Snapshot: true, Loose: true, Add: rows}
+	if s.rows != nil {
+		u.Del = arrivals(rows, s.rows) // which are given twice, and so count for more than what was learned here before
+	}
+	s.rows = rows
+	err := s.node.Program(s.cfg.owner(), u)
 	if err != nil && (before == nil || before.Error() != err.Error()) {
 		s.log.Warn("rows were refused", "error", err)
 	}
@@ -304,6 +311,30 @@ func (s *Switch) apply() {
 		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(rows), res.Left, res.Counts
 		st.Refused, st.RowErr = refused, err
 	})
+}
+
+// arrivals returns the rows whose MACs were not in the rows before. Both are in order.
+func arrivals(rows, before []control.Row) (list []control.Row) {
+	order := func(a control.Row, b control.MAC) int {
+		x, ok := a.(control.MAC)
+		if !ok {
+			return -1 // those of VTEPs are first
+		}
+		return cmp.Or(cmp.Compare(x.VNI, b.VNI), cmp.Compare(x.MAC.Uint64(), b.MAC.Uint64()))
+	}
+	for _, r := range rows {
+		m, ok := r.(control.MAC)
+		if !ok {
+			continue
+		}
+		for len(before) > 0 && order(before[0], m) < 0 {
+			before = before[1:]
+		}
+		if len(before) == 0 || order(before[0], m) != 0 {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // say writes what the switch is and has, if the database says otherwise.

@@ -66,6 +66,9 @@ func (s *OpenVSwitch) Set(args ...string) string {
 	return s.run(append(ovsControl(s.dir), args...)...)
 }
 
+// Dir is the folder with its sockets; that of the database is db.sock.
+func (s *OpenVSwitch) Dir() string { return s.dir }
+
 // Flows runs ovs-ofctl.
 func (s *OpenVSwitch) Flows(args ...string) string {
 	s.h.t.Helper()
