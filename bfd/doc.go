@@ -16,7 +16,8 @@
 //
 // A [Speaker] has all sessions. A [Peer] is the key of one: two addresses and the [Path] its packets take, so that the same
 // addresses in two VRFs, or in two VNIs, are two sessions. A Path sends what the Speaker gives it, and its owner gives the
-// Speaker what arrives. [ListenUDP] makes the one through the host's sockets.
+// Speaker what arrives. [ListenUDP] makes the one through the host's sockets. A [Prober] has both, for a program whose peers are
+// to be probed, such as those of BGP.
 //
 // # What is reported
 //

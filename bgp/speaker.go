@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/bgp/internal/gobgp"
 	"github.com/vxswitch/vxswitch/control"
@@ -38,7 +39,6 @@ type Speaker struct {
 	kick   chan struct{} // there is something to flush
 
 	configuring sync.Mutex // around mu
-	running     bool       // peers are probed; under configuring
 
 	mu      sync.Mutex
 	cfg     Config // written with configuring too
@@ -48,7 +48,7 @@ type Speaker struct {
 	rowErr  error
 
 	others routes // of other owners, without mu
-	prober prober
+	prober bfd.Prober
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -72,8 +72,8 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.prober.dead = s.dead
-	return s, e.SetPeers(peers)
+	s.prober.Dead = s.dead
+	return s, errors.Join(e.SetPeers(peers), s.prober.Set(probed(c.Peers)))
 }
 
 // Configure changes the settings, before or while Run runs. Sessions with peers that stay as they are go on; those with others end,
@@ -99,10 +99,7 @@ func (s *Speaker) Configure(c *Config) error {
 	})
 	err = s.engine.SetPeers(peers)
 	s.do(func() { s.keep(c.Peers) })
-	if s.running {
-		err = errors.Join(err, s.prober.set(c.Peers))
-	}
-	return err
+	return errors.Join(err, s.prober.Set(probed(c.Peers)))
 }
 
 // keep forgets who is no longer a peer.
@@ -134,22 +131,11 @@ func (s *Speaker) Run(ctx context.Context) error {
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
 	s.wake()
-	if err := s.probe(true); err != nil {
+	defer s.prober.Stop()
+	if err := s.prober.Start(); err != nil {
 		return err
 	}
-	defer s.probe(false)
 	return s.engine.Run(ctx, handler{s})
-}
-
-// probe begins or ends to probe peers.
-func (s *Speaker) probe(on bool) error {
-	s.configuring.Lock()
-	defer s.configuring.Unlock()
-	if s.running = on; !on {
-		s.prober.end()
-		return nil
-	}
-	return s.prober.set(s.cfg.Peers)
 }
 
 // dead ends the session with a peer, and takes its routes away before that is done.

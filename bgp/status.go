@@ -60,7 +60,7 @@ func (s *Speaker) Status() Status {
 	for _, e := range s.engine.Status() {
 		st.Peers = append(st.Peers, PeerStatus{
 			Addr: e.Addr, AS: e.AS, State: e.State, Since: e.Since, Hold: e.Hold, In: e.In, Out: e.Out, Why: e.Why, Received: e.Received, Refused: map[Reason]int{},
-			BFD: s.prober.status(e.Addr),
+			BFD: s.prober.Status(e.Addr),
 		})
 	}
 	s.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
 	"github.com/vxswitch/vxswitch/evpn/internal/engine"
@@ -50,7 +51,6 @@ type Speaker struct {
 	kick   chan struct{} // there is something to flush
 
 	configuring sync.Mutex // around changes of cfg as a whole; taken before mu
-	running     bool       // between startProbing and stopProbing; under configuring
 
 	mu    sync.Mutex
 	cfg   Config // written with configuring held too, so that either is enough to read it
@@ -60,7 +60,7 @@ type Speaker struct {
 	malformed map[string]uint64 // routes and UPDATEs that the engine left out, by reason
 
 	rows   rows // of other owners; it has a mutex of its own
-	prober prober
+	prober bfd.Prober
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -93,18 +93,15 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 		s.log.Warn("a MAC moves too often, and stays where it was last", "vni", vni, "mac", mac)
 	}
 	s.table = table.New(t)
-	s.prober.reset, s.prober.in = func(netip.Addr) {}, c.In
-	if c.In == nil {
-		s.prober.in = func(f func()) { f() }
-	}
+	s.prober.In = c.In
 	if b, ok := e.(*bgp.BGP); ok {
-		s.prober.reset = func(peer netip.Addr) {
+		s.prober.Dead = func(peer netip.Addr) {
 			s.log.Warn("the path to a peer is dead", "peer", peer)
 			b.Reset(peer)
 		}
 	}
 	s.seen.init()
-	return s, nil
+	return s, s.prober.Set(probed(c.Peers))
 }
 
 // Configure changes the settings, before or while Run runs. Sessions with peers that stay as they are go on; those with others end,
@@ -132,10 +129,7 @@ func (s *Speaker) Configure(c *Config) error {
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		err = e.SetPeers(b.Peers, b.MaxRoutes)
 	}
-	if s.running {
-		err = errors.Join(err, s.prober.set(c.Peers))
-	}
-	return err
+	return errors.Join(err, s.prober.Set(probed(c.Peers)))
 }
 
 // Restarts reports whether [Speaker.Configure] refuses to change c into next.
@@ -176,26 +170,11 @@ func (s *Speaker) Run(ctx context.Context) error {
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.flusher(ctx) })
 	wg.Go(func() { s.carriers(ctx) })
-	defer s.stopProbing()
-	if err := s.startProbing(); err != nil {
+	defer s.prober.Stop()
+	if err := s.prober.Start(); err != nil {
 		return err
 	}
 	return s.engine.Run(ctx, handler{s})
-}
-
-// startProbing has peers probed, from now on also those of Configure.
-func (s *Speaker) startProbing() error {
-	s.configuring.Lock()
-	defer s.configuring.Unlock()
-	s.running = true
-	return s.prober.set(s.cfg.Peers)
-}
-
-func (s *Speaker) stopProbing() {
-	s.configuring.Lock()
-	defer s.configuring.Unlock()
-	s.running = false
-	s.prober.end()
 }
 
 // now is the time for the table, whose clock begins with the Speaker.

@@ -65,7 +65,7 @@ func (s *Speaker) Status() Status {
 	if e, ok := s.engine.(*bgp.BGP); ok {
 		for _, p := range e.Status() {
 			st.Peers = append(st.Peers, PeerStatus{Addr: p.Addr, Interface: p.Interface, Link: p.Link, AS: p.AS, State: p.State, Since: p.Since, Hold: p.HoldTime, Routes: p.Routes, Stale: p.Stale, Missing: p.Missing,
-				In: p.In, Out: p.Out, Err: p.Last, BFD: s.prober.status(p.Addr)})
+				In: p.In, Out: p.Out, Err: p.Last, BFD: s.prober.Status(p.Addr)})
 		}
 	}
 	s.mu.Lock()
