@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/bfd"
@@ -15,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/bgp/internal/gobgp"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -27,8 +29,8 @@ type Node interface {
 	Interfaces() []*l3.Interface
 }
 
-// batch is the time between two Flushes: what changes meanwhile is written at once.
-const batch = 2 * time.Millisecond
+// pause is the time between two flushes: what changes meanwhile is written at once.
+const pause = 2 * time.Millisecond
 
 // A Speaker announces what a node has, and makes routes of what its peers announce.
 type Speaker struct {
@@ -36,7 +38,7 @@ type Speaker struct {
 	owner  string
 	log    *slog.Logger
 	engine engine.Engine
-	kick   chan struct{} // there is something to flush
+	loop   *batch.Loop // flushes
 
 	configuring sync.Mutex // around mu
 
@@ -46,8 +48,10 @@ type Speaker struct {
 	gateway []netip.Prefix              // of Config.Segment
 	said    map[netip.Prefix]netip.Addr // announced
 	rowErr  error
+	more    bool // the last flush did not pass all
 
-	others routes // of other owners, without mu
+	stale  atomic.Bool // what is to be announced may have changed
+	others routes      // of other owners, without mu
 	prober bfd.Prober
 }
 
@@ -68,7 +72,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Speaker{node: n, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, kick: make(chan struct{}, 1), cfg: *c, table: newTable(c), said: map[netip.Prefix]netip.Addr{}}
+	s := &Speaker{node: n, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, loop: batch.New(pause, 0), cfg: *c, table: newTable(c), said: map[netip.Prefix]netip.Addr{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -97,6 +101,7 @@ func (s *Speaker) Configure(c *Config) error {
 		s.cfg = *c
 		s.table.configure(&s.cfg, s.gateway)
 	})
+	s.wake()
 	err = s.engine.SetPeers(peers)
 	s.do(func() { s.keep(c.Peers) })
 	return errors.Join(err, s.prober.Set(probed(c.Peers)))
@@ -129,7 +134,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 	defer s.watchRoutes()()
 	s.networked()
 	wg.Go(func() { s.watch(ctx, events) })
-	wg.Go(func() { s.flusher(ctx) })
+	wg.Go(func() { s.loop.Run(ctx, func(bool) bool { return s.flush() }) })
 	s.wake()
 	defer s.prober.Stop()
 	if err := s.prober.Start(); err != nil {
@@ -141,8 +146,14 @@ func (s *Speaker) Run(ctx context.Context) error {
 // dead ends the session with a peer, and takes its routes away before that is done.
 func (s *Speaker) dead(peer netip.Addr) {
 	s.log.Warn("the path to a peer is dead", "peer", peer)
-	s.do(func() { s.table.down(peer) })
-	s.flush()
+	n := 0
+	s.do(func() {
+		s.table.down(peer)
+		n = s.table.dirty.Len()
+	})
+	for ; n > 0; n -= batch.Most {
+		s.flush()
+	}
 	s.engine.Reset(peer)
 }
 
@@ -180,48 +191,33 @@ func (s *Speaker) do(f func()) {
 	s.mu.Lock()
 	f()
 	s.mu.Unlock()
-	s.wake()
+	s.loop.Wake()
 }
 
+// wake has what is to be announced looked at.
 func (s *Speaker) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
+	s.stale.Store(true)
+	s.loop.Wake()
 }
 
-// flusher flushes what has changed: at once, and then what has come in a batch.
-func (s *Speaker) flusher(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.kick:
-		}
-		next := time.NewTimer(batch)
-		s.flush()
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return
-		case <-next.C:
-		}
-	}
-}
-
-func (s *Speaker) flush() {
+// flush announces what has changed, writes some of the rows that have, and reports whether there are more.
+func (s *Speaker) flush() (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.announce()
+	if stale := s.stale.Swap(false); stale || !s.more { // not with each part, since it looks at all routes
+		s.announce()
+	}
 	if s.table.hungry() {
 		for _, p := range s.engine.Paths() {
 			s.table.learned(p)
 		}
 	}
-	if err := s.table.ledger.Flush(s.owner, s.node); err != nil {
+	var err error
+	if s.more, err = s.table.flush(s.owner, s.node); err != nil {
 		s.rowErr = err
 		s.log.Warn("rows were refused", "error", err)
 	}
+	return s.more
 }
 
 // handler hears peers for a Speaker.

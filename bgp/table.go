@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
 // blackhole is the distance of the rows of our own blocks: whatever else the VRF has comes before.
@@ -20,8 +21,9 @@ type table struct {
 	n     int // paths
 	peers map[netip.Addr]*tally
 
-	missing bool // paths were left out since the engine was asked for all
-	high    int  // and so many paths there were then at most
+	missing bool                      // paths were left out since the engine was asked for all
+	high    int                       // and so many paths there were then at most
+	dirty   batch.Queue[netip.Prefix] // their rows have changed
 	ledger  control.Ledger[netip.Prefix]
 }
 
@@ -177,8 +179,14 @@ func (t *table) hungry() bool {
 	return true
 }
 
-// write sets the rows of a prefix.
-func (t *table) write(p netip.Prefix) { t.ledger.Set(p, t.rows(p)...) }
+// write has the rows of a prefix set by flush.
+func (t *table) write(p netip.Prefix) { t.dirty.Add(p) }
+
+// flush writes rows that have changed: not too many at once, so that peers need not wait for all. It reports whether there are more.
+func (t *table) flush(owner string, p control.Programmer) (more bool, err error) {
+	_, more = t.dirty.Pass(func(p netip.Prefix) { t.ledger.Set(p, t.rows(p)...) })
+	return more, t.ledger.Flush(owner, p)
+}
 
 // rows returns a row for each way that is taken; those that are the same once, and of too many the lowest.
 func (t *table) rows(p netip.Prefix) (rows []control.Row) {

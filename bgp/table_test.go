@@ -20,7 +20,11 @@ func newModel() *controltest.Model {
 // rowsOf flushes a table, and returns what a Programmer has then, one line for each row.
 func rowsOf(t *testing.T, x *table, m *controltest.Model) (list []string) {
 	t.Helper()
-	check.OK(t, x.ledger.Flush("bgp", m))
+	for more := true; more; {
+		var err error
+		more, err = x.flush("bgp", m)
+		check.OK(t, err)
+	}
 	for _, r := range m.Rows("bgp") {
 		list = append(list, r.String())
 	}

@@ -45,7 +45,7 @@ func (s *Speaker) sendIn(network uint32, to netip.Addr, m any) {
 		return
 	case to == s.cfg.Local:
 		s.own = append(s.own, own{network, m})
-		s.wake()
+		s.loop.Wake()
 		return
 	}
 	b := s.sealer.Seal(s.keys, s.key, s.cfg.Local, to, time.Now(), wire.Append(nil, network, m))
@@ -82,7 +82,7 @@ func (s *Speaker) reader(ctx context.Context, conn socket) error {
 		if err != nil {
 			select { // of what was sent before, such as an ICMP error; or the interface has no address just now
 			case <-ctx.Done():
-			case <-time.After(batch):
+			case <-time.After(pause):
 			}
 			continue
 		}
@@ -125,7 +125,7 @@ func (s *Speaker) take(now time.Duration, from netip.Addr, b []byte) string {
 	why := s.hear(now, from, network, m)
 	s.poll(now)
 	if s.state.Changed() {
-		s.wake()
+		s.loop.Wake()
 	}
 	return why
 }

@@ -211,5 +211,5 @@ func (s *Speaker) lose(k state.Key) {
 		}
 	}
 	s.ledger.Again(state.Change{Key: k})
-	s.wake()
+	s.loop.Wake()
 }

@@ -61,7 +61,7 @@ func (s *Speaker) watchRows() (stop func()) {
 		n := s.rows.note(add, 1) + s.rows.note(del, -1)
 		s.rows.mu.Unlock()
 		if n > 0 {
-			s.wake()
+			s.loop.Wake()
 		}
 	})
 }

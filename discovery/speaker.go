@@ -19,12 +19,13 @@ import (
 	"github.com/vxswitch/vxswitch/discovery/internal/seal"
 	"github.com/vxswitch/vxswitch/discovery/internal/state"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 const (
-	batch      = 10 * time.Millisecond // what changes meanwhile is advertised and written at once
+	pause      = 10 * time.Millisecond // what changes meanwhile is advertised and written at once
 	readBuffer = 4 << 20               // bytes of the socket's
 )
 
@@ -52,7 +53,7 @@ type Speaker struct {
 	log    *slog.Logger
 	listen func() (socket, error)
 	begun  time.Time
-	kick   chan struct{} // there is something to flush
+	loop   *batch.Loop // flushes
 
 	rows ports // of other owners, without mu
 
@@ -94,7 +95,7 @@ func newSpeaker(n Node, c *Config, keys seal.Keys, first uint8) (*Speaker, error
 		return nil, errors.New("discovery: New: the Node is nil")
 	}
 	life := rand.Uint64()>>2 | 1
-	s := &Speaker{node: n, cfg: *c, owner: c.owner(), in: c.In, log: c.Log, kick: make(chan struct{}, 1), begun: time.Now(), keys: keys, key: first,
+	s := &Speaker{node: n, cfg: *c, owner: c.owner(), in: c.In, log: c.Log, loop: batch.New(pause, time.Second), begun: time.Now(), keys: keys, key: first,
 		state: state.New(c.Local, life), hello: hello.New(life), member: endp.NewMember(c.Name)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -182,7 +183,7 @@ func (s *Speaker) Run(ctx context.Context) (err error) {
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() { s.watch(ctx, events) })
-	wg.Go(func() { s.flusher(ctx) })
+	wg.Go(func() { s.loop.Run(ctx, s.flush) })
 	wg.Go(func() {
 		<-ctx.Done()
 		s.leave()
@@ -218,41 +219,11 @@ func (s *Speaker) do(f func(now time.Duration)) {
 	s.mu.Lock()
 	f(s.now())
 	s.mu.Unlock()
-	s.wake()
+	s.loop.Wake()
 }
 
-func (s *Speaker) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-}
-
-// flusher flushes what has changed: at once, and then what has come in a batch. Each second, it does what is due.
-func (s *Speaker) flusher(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		due := false
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.kick:
-		case <-tick.C:
-			due = true
-		}
-		next := time.NewTimer(batch)
-		s.flush(due)
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return
-		case <-next.C:
-		}
-	}
-}
-
-func (s *Speaker) flush(due bool) {
+// flush does what has changed, and each second what is due. What that changes waits for the next time.
+func (s *Speaker) flush(due bool) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -264,8 +235,9 @@ func (s *Speaker) flush(due bool) {
 	s.hearOwn(now)
 	s.poll(now)
 	if s.write(); s.state.Changed() {
-		s.wake()
+		s.loop.Wake()
 	}
+	return false
 }
 
 // tick does what is due each second.

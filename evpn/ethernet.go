@@ -161,7 +161,7 @@ func (s *Speaker) ethernets(now time.Duration) {
 			x.Dest, x.VNIs, x.Up = p.dest, slices.Clone(p.vnis), !p.dead
 		}
 		if x.Wait < time.Second { // before the next tick
-			time.AfterFunc(x.Wait, s.wake)
+			time.AfterFunc(x.Wait, s.loop.Wake)
 		}
 		list = append(list, x)
 	}

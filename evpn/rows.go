@@ -29,7 +29,7 @@ func (s *Speaker) watchRows() (stop func()) {
 			s.rows.note(r, -1, routes)
 		}
 		s.rows.mu.Unlock()
-		s.wake()
+		s.loop.Wake()
 	}
 	stop1 := s.node.Plane().Watch(func(owner string, add, del []control.Row) { note(owner, add, del, false) })
 	stop2 := s.node.Plane().WatchRoutes(func(owner string, add, del []control.Row) { note(owner, add, del, true) })

@@ -20,6 +20,7 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -38,8 +39,8 @@ type Node interface {
 	Carrier(port string) bool
 }
 
-// batch is the time between two Flushes: what changes meanwhile is written at once.
-const batch = 2 * time.Millisecond
+// pause is the time between two Flushes: what changes meanwhile is written at once.
+const pause = 2 * time.Millisecond
 
 // A Speaker advertises what a switch has, and writes what other VTEPs advertise.
 type Speaker struct {
@@ -48,7 +49,7 @@ type Speaker struct {
 	log    *slog.Logger
 	engine engine.Engine
 	begun  time.Time
-	kick   chan struct{} // there is something to flush
+	loop   *batch.Loop // flushes
 
 	configuring sync.Mutex // around changes of cfg as a whole; taken before mu
 
@@ -83,7 +84,7 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if n == nil {
 		return nil, errors.New("evpn: New: the Node is nil")
 	}
-	s := &Speaker{node: n, cfg: setting.Clone(*c), owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), kick: make(chan struct{}, 1), malformed: map[string]uint64{}}
+	s := &Speaker{node: n, cfg: setting.Clone(*c), owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, begun: time.Now(), loop: batch.New(pause, time.Second), malformed: map[string]uint64{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -168,7 +169,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 		s.list(now)
 	})
 	wg.Go(func() { s.watch(ctx, events) })
-	wg.Go(func() { s.flusher(ctx) })
+	wg.Go(func() { s.loop.Run(ctx, func(bool) bool { return s.flush() }) })
 	wg.Go(func() { s.carriers(ctx) })
 	defer s.prober.Stop()
 	if err := s.prober.Start(); err != nil {
@@ -187,38 +188,7 @@ func (s *Speaker) do(f func(now time.Duration)) {
 	pending := s.table.Pending()
 	s.mu.Unlock()
 	if pending {
-		s.wake()
-	}
-}
-
-func (s *Speaker) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-}
-
-// flusher flushes what has changed: at once, and then what has come in a batch.
-func (s *Speaker) flusher(ctx context.Context) {
-	tick := time.NewTicker(time.Second) // for what time changes
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.kick:
-		case <-tick.C:
-		}
-		next := time.NewTimer(batch)
-		for s.flush() && ctx.Err() == nil {
-			// what waits for the lock comes between
-		}
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return
-		case <-next.C:
-		}
+		s.loop.Wake()
 	}
 }
 

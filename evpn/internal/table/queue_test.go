@@ -2,11 +2,11 @@ package table
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
 // limited refuses nothing, and remembers the most rows of an Update.
@@ -21,7 +21,7 @@ func (l *limited) Program(_ string, u control.Update) error {
 // A flood of routes is passed in parts, so that nobody waits for all of it, and what came first goes first.
 func TestFlushInParts(t *testing.T) {
 	l := newLab(t, nil)
-	const hosts = 3*most + 7
+	const hosts = 3*batch.Most + 7
 	for i := range hosts {
 		l.Learned(0, peer, macIP(frame.MAC{2, 9, 0, 0, byte(i >> 8), byte(i)}, fmt.Sprintf("10.1.%d.%d", 128+i>>8, i&255)))
 	}
@@ -36,37 +36,7 @@ func TestFlushInParts(t *testing.T) {
 	if l.Pending() {
 		t.Error("pending after the last Flush")
 	}
-	if rows.most > 2*most || rows.all < hosts || flushes < 4 {
+	if rows.most > 2*batch.Most || rows.all < hosts || flushes < 4 {
 		t.Errorf("%d rows in %d flushes, at most %d at once", rows.all, flushes, rows.most)
-	}
-}
-
-func TestQueue(t *testing.T) {
-	q := queue{in: map[place]struct{}{}}
-	hosts := make([]host, 3*pagePlaces)
-	var all []place
-	for round := range 3 {
-		for i := range hosts {
-			q.add(&hosts[i])
-			if i%7 == 0 {
-				q.add(&hosts[i/2]) // is there
-			}
-		}
-		var list []place
-		for x := q.next(); x != nil; x = q.next() {
-			if list = append(list, x); len(list)%10 == 0 {
-				q.done(list[len(list)-10:])
-			}
-		}
-		q.done(list)
-		if len(q.in) != 0 || len(q.pages) != 0 {
-			t.Errorf("round %d: %d and %d are left", round, len(q.in), len(q.pages))
-		}
-		if round == 0 {
-			all = list
-		}
-		if len(list) != len(hosts) || list[0] != place(&hosts[0]) || !slices.Equal(list, all) {
-			t.Errorf("round %d: %d of %d in another order", round, len(list), len(hosts))
-		}
 	}
 }

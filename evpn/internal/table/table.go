@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/mobility"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
 // Defaults of a Config.
@@ -68,7 +69,7 @@ type Table struct {
 	configured map[frame.VNI]map[frame.MAC]configured // how often
 	locals     map[string]map[netip.Prefix]local      // routes of a VRF
 
-	dirty   queue
+	dirty   batch.Queue[place]
 	more    bool // the last Flush did not pass all
 	said    map[route.Key]saying
 	resting map[*host]struct{}      // nobody claims them, but their sequence is remembered
@@ -143,14 +144,13 @@ func New(c Config) *Table {
 		locals:     map[string]map[netip.Prefix]local{},
 		frozen:     map[*host]time.Duration{},
 		absent:     map[*host]time.Duration{},
-		dirty:      queue{in: map[place]struct{}{}},
 		said:       map[route.Key]saying{},
 		resting:    map[*host]struct{}{},
 		ledger:     control.Ledger[place]{Loose: true},
 	}
 }
 
-func (t *Table) touch(p place) { t.dirty.add(p) }
+func (t *Table) touch(p place) { t.dirty.Add(p) }
 
 // A Teller is told our routes.
 type Teller interface {
@@ -203,7 +203,7 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 func (t *Table) More() bool { return t.more }
 
 // Pending reports whether Flush has anything to do.
-func (t *Table) Pending() bool { return t.anew || len(t.dirty.in)+len(t.stirred) > 0 }
+func (t *Table) Pending() bool { return t.anew || t.dirty.Len()+len(t.stirred) > 0 }
 
 // tell tells the peers what has changed of the routes of places. One may have a route that another had.
 func (t *Table) tell(places []place, peers Teller) {

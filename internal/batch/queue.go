@@ -1,0 +1,53 @@
+package batch
+
+// Most is how many of a Queue are passed at once: whoever waits for them waits for no more than these.
+const Most = 512
+
+const pageLen = 1024
+
+// A Queue has what has changed, in the order in which it did. The zero value is empty.
+type Queue[K comparable] struct {
+	in    map[K]struct{}
+	pages [][]K // so that a long one grows without being copied
+}
+
+// Add adds x at the end, unless it is there.
+func (q *Queue[K]) Add(x K) {
+	if _, ok := q.in[x]; ok {
+		return
+	}
+	if q.in == nil {
+		q.in = map[K]struct{}{}
+	}
+	q.in[x] = struct{}{}
+	last := len(q.pages) - 1
+	if last < 0 || len(q.pages[last]) == pageLen {
+		q.pages = append(q.pages, nil)
+		last++
+	}
+	q.pages[last] = append(q.pages[last], x)
+}
+
+// Len returns how many there are.
+func (q *Queue[K]) Len() int { return len(q.in) }
+
+// Pass takes out the first ones, at most [Most], and calls f with each. They are there until all are passed: f may add others, and adding
+// one of them has no effect. It returns them, and whether there are more.
+func (q *Queue[K]) Pass(f func(K)) (list []K, more bool) {
+	for len(list) < Most && len(q.pages) > 0 {
+		first := q.pages[0]
+		x := first[0]
+		if q.pages[0] = first[1:]; len(first) == 1 {
+			q.pages = q.pages[1:]
+		}
+		f(x)
+		list = append(list, x)
+	}
+	for _, x := range list {
+		delete(q.in, x)
+	}
+	if len(q.in) == 0 {
+		*q = Queue[K]{} // not as large as the longest for ever
+	}
+	return list, len(q.in) > 0
+}
