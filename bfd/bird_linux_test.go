@@ -4,55 +4,28 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// A bird is BIRD 2 in a host, with sessions that its protocol BFD begins itself.
-type bird struct {
-	t      testing.TB
-	h      *netns.Host
-	folder string
-	proc   *netns.Proc
-}
-
-// startBird starts BIRD with the contents of its protocol BFD.
-func startBird(t testing.TB, h *netns.Host, contents string) *bird {
+// startBird starts BIRD with the contents of its protocol BFD, which begins sessions itself.
+func startBird(t testing.TB, h *netns.Host, contents string) *bird.BIRD {
 	t.Helper()
-	netns.Tool(t, "birdc")
-	b := &bird{t: t, h: h, folder: t.TempDir()}
-	b.configure(contents)
-	b.proc = h.Start("bird", "-f", "-c", b.file("conf"), "-s", b.file("ctl"), "-P", b.file("pid"))
-	h.Until("BIRD runs", func() bool { _, err := os.Stat(b.file("ctl")); return err == nil })
-	return b
-}
-
-func (b *bird) file(name string) string { return filepath.Join(b.folder, name) }
-
-func (b *bird) configure(contents string) {
-	b.t.Helper()
-	must(b.t, os.WriteFile(b.file("conf"), []byte("router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\n"+contents+"\n}\n"), 0o600))
-}
-
-func (b *bird) do(command ...string) string {
-	b.t.Helper()
-	return b.h.Run("birdc", append([]string{"-s", b.file("ctl")}, command...)...)
+	return bird.Start(t, h, "router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\n"+contents+"\n}\n")
 }
 
 var birdSession = regexp.MustCompile(`(?m)^\s*(\S+)\s+\S+\s+(Up|Down|Init|AdminDown)\s+\S+\s+([\d.]+)\s+([\d.]+)`)
 
-// session returns the state, the interval and the detection time of a session, in seconds, as BIRD shows them.
-func (b *bird) session(peer string) (state, interval, timeout string) {
-	b.t.Helper()
-	for _, m := range birdSession.FindAllStringSubmatch(b.do("show", "bfd", "sessions"), -1) {
+// birdSees returns the state, the interval and the detection time of a session, in seconds, as BIRD shows them.
+func birdSees(b *bird.BIRD, peer string) (state, interval, timeout string) {
+	for _, m := range birdSession.FindAllStringSubmatch(b.Do("show", "bfd", "sessions"), -1) {
 		if m[1] == peer {
 			return m[2], m[3], m[4]
 		}
@@ -171,7 +144,7 @@ func TestBIRD(t *testing.T) {
 }
 
 func againstBIRD(t *testing.T, a, b *netns.Host, c birdCase) {
-	bird := startBird(t, b, birdTimers+c.bird)
+	far := startBird(t, b, birdTimers+c.bird)
 	o := newOurs(t, a, UDPConfig{Multihop: c.multihop})
 	peer, _, _ := strings.Cut(c.local, "%")
 
@@ -179,7 +152,7 @@ func againstBIRD(t *testing.T, a, b *netns.Host, c birdCase) {
 	p := o.add(c.local, c.remote, c.multihop, SessionConfig{Interval: 150 * time.Millisecond, Multiplier: 4, Hold: 2 * time.Second})
 	o.want(Alive, NoDiag)
 	b.Until("BIRD has agreed", func() bool {
-		s, i, d := bird.session(peer)
+		s, i, d := birdSees(far, peer)
 		return s == "Up" && i == "0.150" && d == "0.800"
 	})
 	b.Until("we have agreed", func() bool {
@@ -193,7 +166,7 @@ func againstBIRD(t *testing.T, a, b *netns.Host, c birdCase) {
 	a.Run("nft", "add table inet t; add chain inet t in { type filter hook input priority 0; }; add rule inet t in udp dport "+fmt.Sprint(port)+" drop")
 	dead := o.want(Dead, TimeExpired)
 	t.Logf("dead %v after the cut began; the detection time is 750ms", dead.When.Sub(cut))
-	b.Until("BIRD is told", func() bool { s, _, _ := bird.session(peer); return s == "Down" })
+	b.Until("BIRD is told", func() bool { s, _, _ := birdSees(far, peer); return s == "Down" })
 	a.Run("nft", "delete table inet t")
 	alive := o.want(Alive, NoDiag)
 	if s := o.session(p); s.State == Up && s.Since.Before(alive.When) && alive.When.Sub(s.Since) < 2*time.Second {
@@ -211,14 +184,14 @@ func againstBIRD(t *testing.T, a, b *netns.Host, c birdCase) {
 	}
 
 	// The operator of BIRD takes the session away: BIRD 2.0.12 says nothing then.
-	bird.do("disable", "bfd1")
+	far.Do("disable", "bfd1")
 	o.want(Dead, TimeExpired)
-	bird.do("enable", "bfd1")
+	far.Do("enable", "bfd1")
 	o.want(Alive, NoDiag)
 
 	// Killed: it says nothing.
-	bird.proc.Signal(syscall.SIGKILL)
-	_ = bird.proc.Wait()
+	far.Signal(syscall.SIGKILL)
+	_ = far.Wait()
 	o.want(Dead, TimeExpired)
 	startBird(t, b, birdTimers+c.bird)
 	o.want(Alive, NoDiag)
