@@ -120,8 +120,8 @@ func TestLost(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, err, s.Status().Phase)
 			}
 			s.want(name)
-			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.count("level=ERROR") != 0 { // who runs it says so
-				t.Errorf("%s: closed %v, log %s", name, s.shape.closed, &s.log.b)
+			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.Count("level=ERROR") != 0 { // who runs it says so
+				t.Errorf("%s: closed %v, log %s", name, s.shape.closed, s.log)
 			}
 		})
 	}
@@ -150,8 +150,8 @@ func TestStale(t *testing.T) {
 		if !s.Stale.IsZero() || s.LastError != "" || s.Snapshots != 2 {
 			t.Errorf("%+v", s)
 		}
-		if n := a.log.count("level=WARN"); n != 2 || a.log.count(`level=WARN msg="flannel: the store is back"`) != 1 {
-			t.Errorf("%d warnings of one outage, want one of its begin and one of its end:\n%s", n, &a.log.b)
+		if n := a.log.Count("level=WARN"); n != 2 || a.log.Count(`level=WARN msg="flannel: the store is back"`) != 1 {
+			t.Errorf("%d warnings of one outage, want one of its begin and one of its end:\n%s", n, a.log)
 		}
 		time.Sleep(30 * time.Hour)
 		a.want("a day later", sb, "10.3.200.0/24")
@@ -185,13 +185,13 @@ func TestWaits(t *testing.T) {
 	bubble(t, "", func(t *testing.T, m *Memory) {
 		s := run(t, m, "192.0.2.1", nil)
 		time.Sleep(time.Hour)
-		if st := s.Status(); st.Phase != Waiting || !strings.Contains(st.LastError, "no network") || s.log.count("level=WARN") != 1 {
+		if st := s.Status(); st.Phase != Waiting || !strings.Contains(st.LastError, "no network") || s.log.Count("level=WARN") != 1 {
 			t.Errorf("%+v", st)
 		}
 		m.Fail(errors.New("away"))
 		time.Sleep(time.Hour)
-		if n := s.log.count("level=WARN"); n != 2 || s.log.count("away") != 1 {
-			t.Errorf("%d warnings of two errors:\n%s", n, &s.log.b)
+		if n := s.log.Count("level=WARN"); n != 2 || s.log.Count("away") != 1 {
+			t.Errorf("%d warnings of two errors:\n%s", n, s.log)
 		}
 		m.Fail(nil)
 		if err := s.SetLinks(nil); err == nil {
@@ -254,8 +254,8 @@ func TestBadLeases(t *testing.T) {
 		if got := fmt.Sprint(s.Status().Refused); got != "map[key:1 host-bits:1 public-ip:1 own-public-ip:1]" {
 			t.Error(got)
 		}
-		if n := s.log.count("level=WARN"); n != len(bad) {
-			t.Errorf("%d lines for %d leases:\n%s", n, len(bad), &s.log.b)
+		if n := s.log.Count("level=WARN"); n != len(bad) {
+			t.Errorf("%d lines for %d leases:\n%s", n, len(bad), s.log)
 		}
 		for k := range bad {
 			m.Remove(k)
@@ -268,7 +268,7 @@ func TestBadLeases(t *testing.T) {
 			m.Put(fmt.Sprintf("rubbish %d", i), nil, 0)
 		}
 		synctest.Wait()
-		if n := s.log.count("level=WARN"); n > len(bad)+21 {
+		if n := s.log.Count("level=WARN"); n > len(bad)+21 {
 			t.Errorf("%d lines for 500 leases", n)
 		}
 		s.stop()

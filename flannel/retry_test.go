@@ -58,8 +58,8 @@ func TestPassedAgain(t *testing.T) {
 		if rows := shape.Rows("flannel"); len(rows) != 1 || len(shape.fakeShape.routes) != 1 {
 			t.Errorf("rows %v, routes %v", rows, shape.fakeShape.routes)
 		}
-		if n := s.log.count("no routes now"); n != 2 { // with that of the rows, and alone
-			t.Errorf("said %d times: %s", n, s.log.b.String())
+		if n := s.log.Count("no routes now"); n != 2 { // with that of the rows, and alone
+			t.Errorf("said %d times: %s", n, s.log)
 		}
 		s.stop()
 	})
@@ -92,7 +92,7 @@ func TestPublicIPInside(t *testing.T) {
 	bubble(t, oneNetwork, func(t *testing.T, m *Memory) {
 		s := run(t, m, "10.3.9.9", nil)
 		synctest.Wait()
-		if n := s.log.count("the public address is in the network"); n != 1 {
+		if n := s.log.Count("the public address is in the network"); n != 1 {
 			t.Errorf("said %d times", n)
 		}
 		s.stop()

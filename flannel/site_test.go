@@ -1,7 +1,6 @@
 package flannel
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control/controltest"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A fakeShape is a Shape in plain memory.
@@ -84,14 +84,14 @@ type site struct {
 	*Plane
 	t     *testing.T
 	shape *fakeShape
-	log   *lines
+	log   *check.Log
 	stop  func() error // and what Run has returned
 	ended chan error
 }
 
 func run(t *testing.T, m *Memory, ip string, change func(c *PlaneConfig)) *site {
 	t.Helper()
-	s := &site{t: t, shape: newFakeShape(), log: new(lines), ended: make(chan error, 1)}
+	s := &site{t: t, shape: newFakeShape(), log: new(check.Log), ended: make(chan error, 1)}
 	c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: s.shape, PublicIP: netip.MustParseAddr(ip), Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	if change != nil {
 		change(c)
@@ -140,30 +140,6 @@ func (s *site) subnet() string {
 		s.t.Fatalf("no lease: %+v", s.Status())
 	}
 	return o.Subnet.String()
-}
-
-// lines is a log.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// count returns the number of lines with a text.
-func (l *lines) count(text string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range strings.Split(l.b.String(), "\n") {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
 }
 
 const oneNetwork = `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`

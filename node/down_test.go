@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -24,7 +25,7 @@ import (
 type mortal struct {
 	*Node
 	t   *testing.T
-	log lockedBuffer
+	log check.Log
 	end context.CancelFunc // of Run
 
 	mu      sync.Mutex
@@ -33,17 +34,6 @@ type mortal struct {
 	opened  map[string]*port.Pipe
 	tries   []time.Duration // since the last kill
 	killed  time.Time
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
 }
 
 func newMortal(t *testing.T, cfg string) *mortal {
@@ -135,9 +125,7 @@ func (m *mortal) wantDown(names ...string) []DownPort {
 
 func (m *mortal) wantLog(what string, times int) {
 	m.t.Helper()
-	m.log.mu.Lock()
-	defer m.log.mu.Unlock()
-	if n := strings.Count(m.log.String(), what); n != times {
+	if n := m.log.Count(what); n != times {
 		m.t.Errorf("the log says %d times %q, want %d:\n%s", n, what, times, m.log.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
@@ -179,7 +180,7 @@ func TestCaptureSlow(t *testing.T) {
 	p := newPair(t)
 	p.ga.Ping("192.168.7.2", 1)
 	slow := exec.CommandContext(t.Context(), filepath.Join(p.a.bin, "vxsctl"), "-socket", p.a.socket, "capture", "vni", "100", "icmp")
-	var said output
+	var said check.Log
 	slow.Stderr = &said
 	out, err := slow.StdoutPipe()
 	must(t, err)

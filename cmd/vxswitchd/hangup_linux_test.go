@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -30,7 +31,7 @@ func TestEarlyHangup(t *testing.T) {
 	must(t, err)
 	c := exec.Command(os.Args[0], "-test.run=^TestEarlyHangup$")
 	c.Env = append(os.Environ(), hangupFile+"="+fifo, "TMPDIR="+t.TempDir())
-	var out output
+	var out check.Log
 	c.Stdout, c.Stderr = &out, &out
 	must(t, c.Start())
 	defer func() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,27 +48,9 @@ func TestMain(m *testing.M) {
 type running struct {
 	t            *testing.T
 	file, socket string
-	out, errs    output
+	out, errs    check.Log
 	client       http.Client
 	stop         func() int // ends it and returns its exit status
-}
-
-// output is what a program prints, read while it does.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // begin starts a node with a configuration, in which SOCKET is its socket, and flags.

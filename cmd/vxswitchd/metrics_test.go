@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -63,7 +64,7 @@ func TestMetrics(t *testing.T) {
 	if status, _ := getMetrics(t, addr, "/other"); status != 404 {
 		t.Errorf("%d", status)
 	}
-	var stderr output
+	var stderr check.Log
 	if code := run(t.Context(), []string{"-config", r.file, "-metrics", addr}, io.Discard, &stderr); code != 1 ||
 		!strings.Contains(stderr.String(), "another program listens on it") && !strings.Contains(stderr.String(), "address already in use") {
 		t.Errorf("%d %q", code, stderr.String())

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/hosted"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -39,7 +40,7 @@ func (c *counted) Routes(u flannel.RouteUpdate) error {
 type alone struct {
 	*flannel.Plane
 	shape *counted
-	log   lines
+	log   check.Log
 	ended chan error
 	stop  func() error
 }

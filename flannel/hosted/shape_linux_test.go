@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/hosted"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -33,27 +34,9 @@ type member struct {
 	pod   *flanneldlab.Pod
 	lab   *flanneldlab.Lab
 	i     int
-	log   lines
+	log   check.Log
 	stop  func() error
 	ended chan error
-}
-
-// lines is what a node has logged.
-type lines struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func ours(t *testing.T, l *flanneldlab.Lab, i int, change func(p *flannel.PlaneConfig)) *member {

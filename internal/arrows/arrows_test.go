@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"api":     {"bfd", "frame", "switch"},
 
 	"discovery": {"arp", "control", "discovery/internal/endp", "discovery/internal/hello", "discovery/internal/seal", "discovery/internal/state", "discovery/internal/wire", "fdb", "frame", "internal/batch", "l3", "setting", "switch"}, "discovery/internal/endp": {}, "discovery/internal/hello": {}, "discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, "discovery/internal/wire": {"discovery/internal/endp", "discovery/internal/hello", "discovery/internal/state", "frame"}, // a module of its own
-	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/internal/onnode": {"control", "flannel", "node", "switch", "vtep"}, "flannel/routed": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "node", "setting", "switch"}, "flannel/internal/etcdlab": {"internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "hostnet", "node", "port", "setting", "switch"}, // a module of its own
+	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/internal/onnode": {"control", "flannel", "node", "switch", "vtep"}, "flannel/routed": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "node", "setting", "switch"}, "flannel/internal/etcdlab": {"internal/lab/check", "internal/lab/netns"}, "flannel/internal/flanneldlab": {"flannel/internal/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "hostnet", "node", "port", "setting", "switch"}, // a module of its own
 
 	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/batch", "internal/hostaddr", "l3", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
 
@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"internal/lab/bird":  {"internal/lab/netns"},
 	"internal/lab/frr":   {"internal/lab/netns"},
 	"internal/lab/gobgp": {"internal/lab/netns"},
-	"internal/lab/netns": {},
+	"internal/lab/netns": {"internal/lab/check"},
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -27,7 +28,7 @@ type Server struct {
 	args  []string
 	extra []string // of etcdctl
 	cmd   *exec.Cmd
-	said  *said
+	said  *check.Log
 }
 
 // Options of a Server.
@@ -126,7 +127,7 @@ func (s *Server) Start() {
 
 func (s *Server) run() {
 	s.t.Helper()
-	s.said = new(said)
+	s.said = new(check.Log)
 	s.cmd = exec.Command("etcd", s.args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	s.cmd.Env = append(os.Environ(), "ETCD_UNSUPPORTED_ARCH=arm64")
@@ -143,7 +144,7 @@ func (s *Server) wait() {
 			return
 		}
 	}
-	s.t.Errorf("lab: etcd does not answer: %v\n%s", err, s.said)
+	s.t.Errorf("lab: etcd does not answer: %v\n%s", err, netns.Tail([]byte(s.said.String())))
 }
 
 // Stop stops the etcd. What it has stored stays until the test ends.
@@ -190,23 +191,4 @@ func (s *Server) Compact(t testing.TB) {
 	if _, err := s.try("compact", n); err != nil && !strings.Contains(err.Error(), "has been compacted") {
 		t.Fatal(err)
 	}
-}
-
-// said keeps what a program says.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-// String returns the end of it.
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return netns.Tail(s.b.Bytes())
 }

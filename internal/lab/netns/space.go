@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,9 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Timeout bounds every command a lab waits for. Some compile, on machines that do other things.
@@ -81,7 +81,7 @@ type Process struct {
 	NS   string // its namespace
 	Line string // the command
 	cmd  *exec.Cmd
-	said said
+	said check.Log
 	done chan struct{} // closed when it has ended
 	err  error         // of Wait, once done
 }
@@ -156,24 +156,6 @@ func (p *Process) Kill() {
 		p.cmd.Cancel()
 		<-p.done
 	}
-}
-
-// said collects what a program prints.
-type said struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
 }
 
 // Remove ends the processes of a namespace and deletes it. One that does not exist is no
