@@ -55,6 +55,7 @@ type Config struct {
 	Announce []netip.Prefix `json:"announce,omitempty"` // blocks and host routes of ours; what nobody has of a block is unreachable here
 	Export   []Rule         `json:"export,omitempty"`   // which routes of the VRF are announced too, those that package bgp has made left out; default none
 	Import   []Rule         `json:"import,omitempty"`   // which routes of peers are taken; those that no rule matches are if a pool has them
+	Filters  []Filter       `json:"filters,omitempty"`  // for single peers, which name them
 
 	DefaultRoute bool           `json:"defaultRoute,omitzero"` // takes 0.0.0.0/0 and ::/0 of peers, whatever import says
 	Borrowed     bool           `json:"borrowed,omitzero"`     // takes host routes to addresses of our own blocks, which live on other nodes
@@ -85,6 +86,12 @@ type Peer struct {
 	Hops     uint8         `json:"hops,omitzero"`     // to a peer of another AS that is not on our link; default 1
 	OwnAS    uint8         `json:"ownAS,omitzero"`    // how often our AS may be in the path of its routes, up to 10; default 0
 	Client   bool          `json:"client,omitzero"`   // we are its route reflector (RFC 4456)
+
+	// Filters are the names of filters, whose rules are asked one after the other; default none.
+	Filters []string `json:"filters,omitempty"`
+
+	// Paths is how many paths of a prefix a client gets if it can (add-path, RFC 7911), up to 64; default 1, the best.
+	Paths int `json:"paths,omitzero"`
 
 	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 in its first line; Linux only; default none
 
@@ -126,6 +133,7 @@ func (c *Config) Check() error {
 	c.checkAnnounced(w)
 	checkRules(w, "Export", c.Export)
 	checkRules(w, "Import", c.Import)
+	c.checkFilters(w)
 	for i, p := range c.Underlay {
 		checkPrefix(w, fmt.Sprintf("Underlay[%d]", i), p)
 	}
@@ -233,6 +241,10 @@ func (c *Config) checkPeers(w *setting.Check) {
 		if p.Client && p.AS != c.AS {
 			w.Wrong(at+".Client", p.Client, "clients of a route reflector are of our AS, %d", c.AS)
 		}
+		if p.Paths > 1 && !p.Client {
+			w.Wrong(at+".Paths", p.Paths, "client is required: others get no routes but ours")
+		}
+		c.checkFiltered(w, at, p)
 	}
 }
 
@@ -276,6 +288,7 @@ func (p *Peer) Check() error {
 		w.Want("OwnAS", p.OwnAS, "0 to 10")
 	}
 	w.Limit("MaxRoutes", p.MaxRoutes)
+	w.Number("Paths", p.Paths, 1, 64, 1)
 	p.checkBFD(w)
 	return w.Err()
 }
@@ -331,10 +344,12 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 				return nil, fmt.Errorf("bgp: Config.Peers[%d].PasswordFile: %w", i, err)
 			}
 		}
+		imports, exports := c.rules(&p)
 		list = append(list, engine.Peer{
 			Addr: p.Addr, Prefix: p.Prefix, AS: p.AS, Port: cmp.Or(p.Port, DefaultPort), Local: p.Local, Passive: p.Passive, Hold: cmp.Or(p.Hold, DefaultHold),
 			Retry: cmp.Or(p.Retry, DefaultRetry), Password: p.Password, Hops: p.Hops, OwnAS: p.OwnAS, Client: p.Client, Restarts: p.GracefulRestart,
 			Limit: uint32(min(cmp.Or(p.MaxRoutes, DefaultPeerRoutes), math.MaxInt32)),
+			Paths: uint8(p.Paths), Import: imports, Export: exports,
 		})
 	}
 	return list, nil

@@ -19,6 +19,7 @@ const (
 	OverlayNextHop         // the next hop is in a pool, whose packets need it
 	OffLink                // the way is without a tunnel, and the next hop on no network of Config.Segment; there is no router of its family
 	UnknownNode            // the way is by VXLAN, and Config.Nodes has no MAC for the next hop
+	PeerFiltered           // a rule of a filter of its peer rejects it: it is not listed
 	TooMany                // peers have more routes than Config.MaxRoutes: counted each time, and not listed
 
 	reasons
@@ -26,7 +27,8 @@ const (
 
 var reasonWords = []string{
 	None: "none", Filtered: "filtered", OutsidePools: "outside-pools", DefaultRoute: "default-route", NotRouted: "not-routed", OwnBlock: "own-block", UnderlayNetwork: "underlay",
-	BadNextHop: "next-hop", OwnNextHop: "own-next-hop", OverlayNextHop: "overlay-next-hop", OffLink: "off-link", UnknownNode: "unknown-node", TooMany: "too-many",
+	BadNextHop: "next-hop", OwnNextHop: "own-next-hop", OverlayNextHop: "overlay-next-hop", OffLink: "off-link", UnknownNode: "unknown-node", PeerFiltered: "peer-filter",
+	TooMany: "too-many",
 }
 
 // String returns the name of a reason.

@@ -56,16 +56,21 @@ func checkRules(w *setting.Check, field string, rules []Rule) {
 		if !checkPrefix(w, at+".Prefix", r.Prefix) {
 			continue
 		}
-		least, most := r.Prefix.Bits(), r.Prefix.Addr().BitLen()
-		if r.Min != 0 && (r.Min < least || r.Min > most) {
-			w.Want(at+".Min", r.Min, "%d to %d", least, most)
-		}
-		if r.Max != 0 && (r.Max < max(least, r.Min) || r.Max > most) {
-			w.Want(at+".Max", r.Max, "%d to %d", max(least, r.Min), most)
-		}
+		checkLengths(w, at+".", r.Prefix, r.Min, r.Max)
 		if r.Action > Reject {
 			w.Want(at+".Action", r.Action, `"accept" or "reject"`)
 		}
+	}
+}
+
+// checkLengths adds the errors of the least and greatest length of prefixes in p, of which 0 are not set.
+func checkLengths(w *setting.Check, at string, p netip.Prefix, low, high int) {
+	least, most := p.Bits(), p.Addr().BitLen()
+	if low != 0 && (low < least || low > most) {
+		w.Want(at+"Min", low, "%d to %d", least, most)
+	}
+	if high != 0 && (high < max(least, low) || high > most) {
+		w.Want(at+"Max", high, "%d to %d", max(least, low), most)
 	}
 }
 

@@ -2,6 +2,7 @@ package bgp
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -41,6 +42,9 @@ type Route struct {
 	Peer    netip.Addr
 	PathID  uint32 // of add-path (RFC 7911)
 	NextHop netip.Addr
+
+	Bandwidth float32 // that the path says the link to the next hop has, relative to those of others; 0 = nothing
+
 	Refused Reason      // None if it is taken
 	Via     control.Via // if it is
 }
@@ -48,6 +52,9 @@ type Route struct {
 // String returns the route in one line.
 func (r Route) String() string {
 	s := r.Prefix.String() + " next hop " + r.NextHop.String() + " of " + r.Peer.String()
+	if r.Bandwidth != 0 {
+		s += fmt.Sprint(" bandwidth ", r.Bandwidth)
+	}
 	if r.Refused != None {
 		return s + " refused: " + r.Refused.String()
 	}
@@ -57,7 +64,9 @@ func (r Route) String() string {
 // Status returns a snapshot.
 func (s *Speaker) Status() Status {
 	st := Status{Refused: map[Reason]int{}}
+	filtered := map[netip.Addr]int{}
 	for _, e := range s.engine.Status() {
+		filtered[e.Addr] = e.Filtered
 		st.Peers = append(st.Peers, PeerStatus{
 			Addr: e.Addr, AS: e.AS, State: e.State, Since: e.Since, Hold: e.Hold, In: e.In, Out: e.Out, Why: e.Why, Received: e.Received, Refused: map[Reason]int{},
 			BFD: s.prober.Status(e.Addr),
@@ -66,6 +75,10 @@ func (s *Speaker) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range st.Peers {
+		if n := filtered[st.Peers[i].Addr]; n > 0 {
+			st.Peers[i].Refused[PeerFiltered] += n
+			st.Refused[PeerFiltered] += n
+		}
 		if n := s.table.peers[st.Peers[i].Addr]; n != nil {
 			st.Peers[i].Accepted = n[None]
 			n.refused(st.Peers[i].Refused)

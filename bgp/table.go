@@ -31,6 +31,7 @@ type table struct {
 type path struct {
 	engine.Source
 	nextHop netip.Addr
+	width   float32 // of the link to it; 0 = not said
 	why     Reason
 }
 
@@ -78,7 +79,7 @@ func (t *table) most() int { return cmp.Or(t.rules.cfg.MaxRoutes, DefaultMaxRout
 // learned adds a path, or replaces it.
 func (t *table) learned(e engine.Path) {
 	p := e.Prefix.Masked()
-	x := path{Source: e.Source, nextHop: e.NextHop.Unmap()}
+	x := path{Source: e.Source, nextHop: e.NextHop.Unmap(), width: e.Bandwidth}
 	_, x.why = t.rules.judge(p, x.nextHop)
 	list := t.paths[p]
 	i := slices.IndexFunc(list, func(o path) bool { return o.Source == x.Source })
@@ -197,19 +198,8 @@ func (t *table) rows(p netip.Prefix) (rows []control.Row) {
 		}
 		return []control.Row{control.Prefix{VRF: c.VRF, Prefix: p, Distance: blackhole}}
 	}
-	var hops []netip.Addr
-	for _, x := range t.paths[p] {
-		if x.why == None {
-			hops = append(hops, x.nextHop)
-		}
-	}
-	slices.SortFunc(hops, netip.Addr.Compare)
-	for _, a := range slices.Compact(hops) {
-		via, _ := t.rules.judge(p, a)
-		row := control.Row(control.Prefix{VRF: c.VRF, Prefix: p, Via: via, Distance: cmp.Or(c.Distance, DefaultDistance)})
-		if !slices.Contains(rows, row) && len(rows) < cmp.Or(c.MaxPaths, DefaultMaxPaths) {
-			rows = append(rows, row)
-		}
+	for _, w := range t.ways(p) {
+		rows = append(rows, control.Prefix{VRF: c.VRF, Prefix: p, Via: w, Distance: cmp.Or(c.Distance, DefaultDistance)})
 	}
 	return rows
 }
@@ -219,7 +209,7 @@ func (t *table) routes() iter.Seq[Route] {
 	return func(yield func(Route) bool) {
 		for p, list := range t.paths {
 			for _, x := range list {
-				r := Route{Prefix: p, Peer: x.Peer, PathID: x.ID, NextHop: x.nextHop, Refused: x.why}
+				r := Route{Prefix: p, Peer: x.Peer, PathID: x.ID, NextHop: x.nextHop, Bandwidth: x.width, Refused: x.why}
 				if x.why == None {
 					r.Via, _ = t.rules.judge(p, x.nextHop)
 				}

@@ -19,6 +19,8 @@ type Path struct {
 	Source
 	Prefix  netip.Prefix
 	NextHop netip.Addr
+
+	Bandwidth float32 // of the link to it, relative to that of other paths (draft-ietf-idr-link-bandwidth); 0 = not said
 }
 
 // A Handler hears of the best paths of peers; those of a prefix that are equally good all count. It is called from one goroutine at
@@ -55,6 +57,9 @@ type Peer struct {
 	Client   bool // of ours, who are its route reflector
 	Restarts bool // its routes stay while it restarts
 	Limit    uint32
+	Paths    uint8 // of a prefix that a client gets, if it can (RFC 7911); 0 and 1: the best
+
+	Import, Export []Rule // for sessions that go on, too
 }
 
 // Status is how a session is.
@@ -65,6 +70,7 @@ type Status struct {
 	Since    time.Time     // of an established session
 	Hold     time.Duration // agreed on
 	Received int           // routes
+	Filtered int           // of them: rejected by rules of the peer
 	In, Out  uint64        // messages
 	Why      string        // the last session ended, or ""
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"reflect"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (b *BGP) begin(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 		}
 	}
 	b.server = s
-	if err := errors.Join(b.policies(), b.export()); err != nil {
+	if err := b.assign(); err != nil {
 		return err
 	}
 	for _, p := range b.peers {
@@ -173,9 +174,21 @@ func pathOf(p *apiutil.Path) (x engine.Path, ok bool) {
 			x.NextHop = a.Value
 		case *bgp.PathAttributeMpReachNLRI:
 			x.NextHop = a.Nexthop
+		case *bgp.PathAttributeExtendedCommunities:
+			x.Bandwidth = bandwidth(a.Value)
 		}
 	}
 	return x, true
+}
+
+// bandwidth returns that of the link of a path, 0 if it has none.
+func bandwidth(list []bgp.ExtendedCommunityInterface) float32 {
+	for _, c := range list {
+		if l, ok := c.(*bgp.LinkBandwidthExtended); ok {
+			return l.Bandwidth
+		}
+	}
+	return 0
 }
 
 // Paths implements [engine.Engine].
@@ -264,9 +277,11 @@ func (b *BGP) SetPeers(list []engine.Peer) error {
 	was := maps.Clone(b.peers)
 	clear(b.peers)
 	var fresh []engine.Peer
+	kept := map[string]engine.Peer{}
 	for _, p := range list {
 		b.peers[name(&p)] = p
-		if old, ok := was[name(&p)]; ok && old == p {
+		if old, ok := was[name(&p)]; ok && sameSession(old, p) {
+			kept[name(&p)] = old
 			delete(was, name(&p))
 		} else {
 			fresh = append(fresh, p)
@@ -279,11 +294,17 @@ func (b *BGP) SetPeers(list []engine.Peer) error {
 	for _, p := range was {
 		errs = append(errs, b.remove(&p))
 	}
-	errs = append(errs, b.export())
+	errs = append(errs, b.policies())
 	for _, p := range fresh {
 		errs = append(errs, b.add(&p))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.again(kept))...)
+}
+
+// sameSession reports whether peers differ in nothing but what rules say.
+func sameSession(a, b engine.Peer) bool {
+	a.Import, a.Export, b.Import, b.Export = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // Reset implements [engine.Engine].

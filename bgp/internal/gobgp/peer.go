@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 )
@@ -45,13 +47,7 @@ func (b *BGP) remove(p *engine.Peer) error {
 		return b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: name(p)})
 	}
 	errs := []error{b.server.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{Prefix: name(p), PeerGroup: name(p)})}
-	var list []string
-	errs = append(errs, b.server.ListPeer(ctx, &api.ListPeerRequest{}, func(x *api.Peer) {
-		if x.Conf.GetPeerGroup() == name(p) {
-			list = append(list, x.State.GetNeighborAddress())
-		}
-	}))
-	for _, addr := range list {
+	for _, addr := range b.sessions(p) {
 		errs = append(errs, b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: addr}))
 	}
 	return errors.Join(append(errs, b.server.DeletePeerGroup(ctx, &api.DeletePeerGroupRequest{Name: name(p)}))...)
@@ -117,48 +113,25 @@ func restart(p *engine.Peer) *api.GracefulRestart {
 	return &api.GracefulRestart{Enabled: true, HelperOnly: true}
 }
 
+// sendMax is how many paths of a prefix a client gets with add-path. Others get the best only, and no number with it.
+func sendMax(p *engine.Peer) uint32 {
+	if p.Client && p.Paths > 1 {
+		return uint32(p.Paths)
+	}
+	return 0
+}
+
 func afiSafis(p *engine.Peer) (list []*api.AfiSafi) {
 	for _, afi := range []api.Family_Afi{api.Family_AFI_IP, api.Family_AFI_IP6} {
 		f := &api.Family{Afi: afi, Safi: api.Family_SAFI_UNICAST}
 		list = append(list, &api.AfiSafi{
 			Config:            &api.AfiSafiConfig{Family: f, Enabled: true},
-			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true}},
+			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true, SendMax: sendMax(p)}},
 			PrefixLimits:      &api.PrefixLimit{Family: f, MaxPrefixes: p.Limit},
 			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: p.Restarts}},
 		})
 	}
 	return list
-}
-
-// Names of policies: what peers get from us.
-const (
-	ourOwn    = "own"
-	reflected = "reflected"
-)
-
-// policies makes the policies. b.mu is held.
-func (b *BGP) policies() error {
-	var errs []error
-	for name, typ := range map[string]api.Conditions_RouteType{ourOwn: api.Conditions_ROUTE_TYPE_LOCAL, reflected: api.Conditions_ROUTE_TYPE_INTERNAL} {
-		errs = append(errs, b.server.AddPolicy(context.Background(), &api.AddPolicyRequest{Policy: &api.Policy{Name: name, Statements: []*api.Statement{{
-			Name: name, Conditions: &api.Conditions{RouteType: typ}, Actions: &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
-		}}}}))
-	}
-	return errors.Join(errs...)
-}
-
-// export has peers get our own routes, and those of our AS if we are a route reflector; never those of another AS. b.mu is held.
-func (b *BGP) export() error {
-	list := []*api.Policy{{Name: ourOwn}}
-	for _, p := range b.peers {
-		if p.Client {
-			list = append(list, &api.Policy{Name: reflected})
-			break
-		}
-	}
-	return b.server.SetPolicyAssignment(context.Background(), &api.SetPolicyAssignmentRequest{Assignment: &api.PolicyAssignment{
-		Name: "global", Direction: api.PolicyDirection_POLICY_DIRECTION_EXPORT, Policies: list, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
-	}})
 }
 
 // Status implements [engine.Engine].
@@ -173,8 +146,36 @@ func (b *BGP) Status() (list []engine.Status) {
 		}
 		return list
 	}
-	_ = b.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(x *api.Peer) { list = append(list, b.status(x)) })
+	ruled := map[netip.Addr]bool{}
+	_ = b.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(x *api.Peer) {
+		st := b.status(x)
+		list = append(list, st)
+		p, ok := b.peers[x.Conf.GetPeerGroup()]
+		if !ok {
+			p = b.peers[st.Addr.String()]
+		}
+		ruled[st.Addr] = len(p.Import) > 0
+	})
+	for i := range list {
+		if ruled[list[i].Addr] {
+			list[i].Filtered = b.filtered(list[i].Addr)
+		}
+	}
 	return list
+}
+
+// filtered counts the routes of a peer that its rules reject, for which gobgp goes through all of them. b.mu is held.
+func (b *BGP) filtered(peer netip.Addr) (n int) {
+	for _, f := range families {
+		_ = b.server.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_ADJ_IN, Name: peer.String(), Family: f, EnableFiltered: true}, func(_ bgp.NLRI, paths []*apiutil.Path) {
+			for _, p := range paths {
+				if p.Filtered {
+					n++
+				}
+			}
+		})
+	}
+	return n
 }
 
 func (b *BGP) status(x *api.Peer) engine.Status {

@@ -1,0 +1,61 @@
+package bgp
+
+import (
+	"cmp"
+	"math"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/control"
+)
+
+// A way is where packets go, and how wide the links of the next hops are that it leads to.
+type way struct {
+	control.Via
+	width float64
+}
+
+// ways returns the ways to a prefix by next hops that are taken, each once, and of too many those with the lowest next hops.
+func (t *table) ways(p netip.Prefix) (list []control.Via) {
+	var paths []path
+	for _, x := range t.paths[p] {
+		if x.why == None {
+			paths = append(paths, x)
+		}
+	}
+	slices.SortFunc(paths, func(a, b path) int { return cmp.Or(a.nextHop.Compare(b.nextHop), cmp.Compare(b.width, a.width)) })
+	paths = slices.CompactFunc(paths, func(a, b path) bool { return a.nextHop == b.nextHop })
+	var ways []way
+	all := true // paths have widths
+	for _, x := range paths {
+		all = all && x.width > 0 && !math.IsInf(float64(x.width), 0)
+		via, _ := t.rules.judge(p, x.nextHop)
+		if i := slices.IndexFunc(ways, func(w way) bool { return w.Via == via }); i >= 0 {
+			ways[i].width += float64(x.width)
+		} else if len(ways) < cmp.Or(t.rules.cfg.MaxPaths, DefaultMaxPaths) {
+			ways = append(ways, way{via, float64(x.width)})
+		}
+	}
+	if all {
+		weigh(ways)
+	}
+	for _, w := range ways {
+		list = append(list, w.Via)
+	}
+	return list
+}
+
+// weigh gives ways their shares of the flows, none if these are equal.
+func weigh(ways []way) {
+	if len(ways) == 0 {
+		return
+	}
+	byWidth := func(a, b way) int { return cmp.Compare(a.width, b.width) }
+	least, most := slices.MinFunc(ways, byWidth).width, slices.MaxFunc(ways, byWidth).width
+	if least == most {
+		return
+	}
+	for i := range ways {
+		ways[i].Weight = uint8(max(math.Round(ways[i].width/most*math.MaxUint8), 1))
+	}
+}
