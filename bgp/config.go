@@ -90,8 +90,8 @@ type Peer struct {
 	// Filters are the names of filters, whose rules are asked one after the other; default none.
 	Filters []string `json:"filters,omitempty"`
 
-	// Paths is how many paths of a prefix a client gets if it can (add-path, RFC 7911), up to 64; default 1, the best.
-	Paths int `json:"paths,omitzero"`
+	// AllPaths gives a client all paths of a prefix if it takes them (add-path, RFC 7911), in place of the best.
+	AllPaths bool `json:"allPaths,omitzero"`
 
 	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of TCP MD5 in its first line; Linux only; default none
 
@@ -241,8 +241,8 @@ func (c *Config) checkPeers(w *setting.Check) {
 		if p.Client && p.AS != c.AS {
 			w.Wrong(at+".Client", p.Client, "clients of a route reflector are of our AS, %d", c.AS)
 		}
-		if p.Paths > 1 && !p.Client {
-			w.Wrong(at+".Paths", p.Paths, "client is required: others get no routes but ours")
+		if p.AllPaths && !p.Client {
+			w.Wrong(at+".AllPaths", p.AllPaths, "client is required: others get no routes but ours")
 		}
 		c.checkFiltered(w, at, p)
 	}
@@ -288,7 +288,6 @@ func (p *Peer) Check() error {
 		w.Want("OwnAS", p.OwnAS, "0 to 10")
 	}
 	w.Limit("MaxRoutes", p.MaxRoutes)
-	w.Number("Paths", p.Paths, 1, 64, 1)
 	p.checkBFD(w)
 	return w.Err()
 }
@@ -348,8 +347,8 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 		list = append(list, engine.Peer{
 			Addr: p.Addr, Prefix: p.Prefix, AS: p.AS, Port: cmp.Or(p.Port, DefaultPort), Local: p.Local, Passive: p.Passive, Hold: cmp.Or(p.Hold, DefaultHold),
 			Retry: cmp.Or(p.Retry, DefaultRetry), Password: p.Password, Hops: p.Hops, OwnAS: p.OwnAS, Client: p.Client, Restarts: p.GracefulRestart,
-			Limit: uint32(min(cmp.Or(p.MaxRoutes, DefaultPeerRoutes), math.MaxInt32)),
-			Paths: uint8(p.Paths), Import: imports, Export: exports,
+			Limit:    uint32(min(cmp.Or(p.MaxRoutes, DefaultPeerRoutes), math.MaxInt32)),
+			AllPaths: p.AllPaths, Import: imports, Export: exports,
 		})
 	}
 	return list, nil

@@ -176,7 +176,7 @@ func (r *FilterRule) checkFor(w *setting.Check, at, rule string, export, externa
 			w.Wrong(at, rule, "prependASPath cannot be had in exports to another AS with numbers other than ours, %d, which comes first", as)
 		}
 	}
-	if export && p.Client && p.Paths > 1 && (r.Community != "" || len(r.ASPathPrefix) > 0 || r.Priority != 0) {
-		w.Wrong(at, rule, "community, asPathPrefix and priority cannot be had in exports with paths: a route that changes would not be withdrawn")
+	if export && p.AllPaths && (r.Community != "" || len(r.ASPathPrefix) > 0 || r.Priority != 0) {
+		w.Wrong(at, rule, "community, asPathPrefix and priority cannot be had in exports with allPaths: a route that changes would not be withdrawn")
 	}
 }

@@ -66,8 +66,7 @@ func TestFilterCheck(t *testing.T) {
 		`Peers[0].Filters[0]: "ExportV4[0] of f": community, asPathPrefix and priority cannot be had in exports`: many(export(FilterRule{Community: "1:1"})),
 		`Peers[0].Filters[0]: "g": there is no such filter`:                                                      with("g"),
 		`Peers[0].Filters[1]: "f": the peer has it already`:                                                      with("f", "f"),
-		`Peers[0].Paths: 65: must be 1 to 64, or 0 for 1`:                                                        paths(0, 65),
-		`Peers[1].Paths: 2: client is required: others get no routes but ours`:                                   paths(1, 2),
+		`Peers[1].AllPaths: true: client is required: others get no routes but ours`:                             all(1),
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
@@ -76,7 +75,7 @@ func TestFilterCheck(t *testing.T) {
 }
 
 func many(c *Config) *Config {
-	c.Peers[0].Paths = 4
+	c.Peers[0].AllPaths = true
 	return c
 }
 
@@ -86,9 +85,9 @@ func with(names ...string) *Config {
 	return c
 }
 
-func paths(peer, n int) *Config {
+func all(peer int) *Config {
 	c := good()
-	c.Peers[peer].Paths = n
+	c.Peers[peer].AllPaths = true
 	return c
 }
 

@@ -57,7 +57,7 @@ type Peer struct {
 	Client   bool // of ours, who are its route reflector
 	Restarts bool // its routes stay while it restarts
 	Limit    uint32
-	Paths    uint8 // of a prefix that a client gets, if it can (RFC 7911); 0 and 1: the best
+	AllPaths bool // of a prefix, not only the best, are for a client that takes them (RFC 7911)
 
 	Import, Export []Rule // for sessions that go on, too
 }

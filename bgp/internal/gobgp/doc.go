@@ -9,5 +9,8 @@
 //   - It opens sockets in goroutines of its own, so in the network namespace of the process.
 //   - Events are queued without a bound until they are taken: a Handler takes them at once, and peers have limits.
 //   - As a restarter (RFC 4724) it claims that forwarding goes on, which for a switch in the same process is not true: it is a helper only.
+//   - Its limit of the paths of a prefix that a peer gets (add-path) is not looked at when a session begins.
+//   - With add-path, a path that a peer has and whose new attributes an export policy rejects is not withdrawn.
+//   - Export policies see our AS in front of paths to another AS, except those of the old path, if the new one is rejected.
 //   - It passes on routes of peers to other peers as any router does, unless a policy says otherwise.
 package gobgp

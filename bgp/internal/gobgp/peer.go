@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -113,10 +114,10 @@ func restart(p *engine.Peer) *api.GracefulRestart {
 	return &api.GracefulRestart{Enabled: true, HelperOnly: true}
 }
 
-// sendMax is how many paths of a prefix a client gets with add-path. Others get the best only, and no number with it.
+// sendMax is how many paths of a prefix a peer gets with add-path: as many as gobgp can, or the best.
 func sendMax(p *engine.Peer) uint32 {
-	if p.Client && p.Paths > 1 {
-		return uint32(p.Paths)
+	if p.AllPaths {
+		return math.MaxUint8
 	}
 	return 0
 }
