@@ -98,7 +98,7 @@ type Peer struct {
 	GracefulRestart bool `json:"gracefulRestart,omitzero"` // keeps its routes while it restarts, if it asks for that (RFC 4724); set bfd too, for a peer that died looks like one that restarts
 	BFD             *BFD `json:"bfd,omitzero"`             // probes the path to it; needs local; default none
 
-	MaxRoutes int `json:"maxRoutes,omitzero"` // of each family that it may announce; with more the session ends and stays down until the settings of the peer change; default 262144
+	MaxRoutes int `json:"maxRoutes,omitzero"` // of each family that it may announce; with more the session ends and stays down until the settings of the peer change, but that a peer of a prefix may connect again; default 262144
 }
 
 // Check returns the errors in the settings as [setting.Errors].

@@ -69,8 +69,9 @@ func TestMeshFilter(t *testing.T) {
     if net = 10.65.22.0/26 then bgp_large_community.add((65000, 100, 1));
     if net = 10.65.23.0/26 then bgp_local_pref = 2147483647 - 512;
     if net = 10.65.24.0/26 then { bgp_path.prepend(65002); bgp_path.prepend(65001); }`
-	m.birds[2].Configure(edit(t, birdConf(2, nothing, ""), birdExport, strings.Replace(birdExport, "if net", more+"\n    if net", 1),
-		"route 10.65.2.0/26 blackhole;", "route 10.65.2.0/26 blackhole; route 10.65.21.0/26 blackhole; route 10.65.22.0/26 blackhole; route 10.65.23.0/26 blackhole; route 10.65.24.0/26 blackhole;"))
+	conf := edit(t, birdConf(2, nothing, ""), birdExport, strings.Replace(birdExport, "if net", more+"\n    if net", 1),
+		"route 10.65.2.0/26 blackhole;", "route 10.65.2.0/26 blackhole; route 10.65.21.0/26 blackhole; route 10.65.22.0/26 blackhole; route 10.65.23.0/26 blackhole; route 10.65.24.0/26 blackhole;")
+	m.birds[2].Configure(conf)
 	way := func(n int) string { return strings.ReplaceAll(way2, "10.65.2.0", fmt.Sprintf("10.65.%d.0", n)) }
 	m.ours.routes("all", way2, way(21), way(22), way(23), way(24), way3)
 	since := m.ours.since("10.0.0.2")
@@ -95,6 +96,11 @@ func TestMeshFilter(t *testing.T) {
 	set(in(FilterRule{ASPathPrefix: []uint32{65001}}, FilterRule{Prefix: prefix("10.65.2.0/24")}, FilterRule{Action: Reject}))
 	m.ours.routes("only some", way2, way(24), way3)
 	check.Equal(t, "TTL", reach(m.ours.pod, pod2), 62)
+
+	set(in(FilterRule{Community: "65000:100", Action: Reject}))
+	m.ours.routes("by community again", way2, way(22), way(23), way(24), way3)
+	m.birds[2].Configure(edit(t, conf, "net = 10.65.21.0/26", "net ~ [ 10.65.21.0/26, 10.65.23.0/26 ]"))
+	m.ours.routes("a route gets a community", way2, way(22), way(24), way3)
 
 	m.has(2, "no filter for exports", "10.65.11.0/26", "BGP.next_hop: 10.0.0.1\n")
 	set(Filter{ExportV4: []FilterRule{
@@ -123,14 +129,17 @@ func externalConf(t *testing.T) string {
 func TestExternalFilter(t *testing.T) {
 	m := newMesh(t)
 	m.birds[2].Configure(externalConf(t))
-	m.birds[3].Configure(edit(t, birdConf(3, ourOwn, ""), "protocol bgp mesh from calico { neighbor 10.0.0.2 as 64512; }", "protocol static far { ipv4; route 10.65.2.0/26 via 10.0.0.2; }",
-		"net ~ [ 10.65.0.0/16+ ]", `proto = "own"`, "source != RTS_BGP ||", "source != RTS_BGP && proto != \"far\" ||"))
+	inside := edit(t, birdConf(3, ourOwn, ""), "protocol bgp mesh from calico { neighbor 10.0.0.2 as 64512; }", "protocol static far { ipv4; route 10.65.2.0/26 via 10.0.0.2; }",
+		"net ~ [ 10.65.0.0/16+ ]", `proto = "own"`, "source != RTS_BGP ||", "source != RTS_BGP && proto != \"far\" ||",
+		`if proto = "own"`, "if net = 10.65.33.0/26 then bgp_path.prepend(65020);\n    if proto = \"own\"", "route 10.65.3.0/26 blackhole;", "route 10.65.3.0/26 blackhole; route 10.65.33.0/26 blackhole;")
+	m.birds[3].Configure(inside)
 	c := memberSettings()
 	c.Pools = c.Pools[:1]
 	c.Peers[0].AS, c.Peers[0].Hops = 65002, 2
 	m.ours.set(c)
 	way22, direct3 := strings.ReplaceAll(way2, "10.65.2.0", "10.65.22.0"), strings.ReplaceAll(way3, "vni 100 vtep 10.0.0.3:0", "vni 200 ip 10.0.0.3")
-	m.ours.routes("all", way2, way22, direct3)
+	direct33 := strings.ReplaceAll(direct3, "10.65.3.0", "10.65.33.0")
+	m.ours.routes("all", way2, way22, direct3, direct33)
 	m.has(2, "our block", block, "BGP.as_path: 64512\n", "BGP.next_hop: 10.0.0.1\n")
 	m.has(2, "nothing of our AS without a filter", "10.65.3.0/26")
 
@@ -143,14 +152,17 @@ func TestExternalFilter(t *testing.T) {
 	}
 	c.Peers[0].Filters, c.Peers[1].Filters = []string{"import", "export"}, []string{"import"}
 	m.ours.set(c)
-	m.ours.routes("without a path", way2, direct3)
+	m.ours.routes("without a path", way2, direct3, direct33)
 	m.has(2, "a route of our AS", "10.65.3.0/26", "BGP.as_path: 64512 64512 64512\n", "BGP.next_hop: 10.0.0.1\n", "BGP.community: (64512,1)\n")
 	m.has(2, "our block still", block, "BGP.as_path: 64512\n")
 	m.hosts[2].Until("BIRD's kernel has it", func() bool { return strings.Contains(m.hosts[2].IP("route", "show", "10.65.3.0/26"), "via 10.0.0.1") })
 	reach(m.pods[2], pod3)
 
-	c.Filters[1].ExportV4 = append([]FilterRule{{Source: RemotePeers, ASPathPrefix: []uint32{65000}}, {ASPathPrefix: []uint32{65002}, Source: RemotePeers}}, FilterRule{Prefix: prefix(block), Action: Reject})
+	c.Filters[1].ExportV4 = []FilterRule{{Source: RemotePeers, ASPathPrefix: []uint32{65020}}, {Prefix: prefix(block), Action: Reject}}
 	m.ours.set(c)
 	m.has(2, "our block is rejected", block)
-	m.has(2, "the route of our AS has no such path", "10.65.3.0/26")
+	m.has(2, "one route of our AS has another path", "10.65.3.0/26")
+	m.has(2, "one has the path", "10.65.33.0/26", "BGP.as_path: 64512 65020\n")
+	m.birds[3].Configure(edit(t, inside, "65020", "65021"))
+	m.has(2, "and no longer", "10.65.33.0/26")
 }
