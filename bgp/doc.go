@@ -21,14 +21,15 @@
 //	cross-subnet  as they are if the next hop is on a network of Config.Segment, or else in the tunnel
 //
 // One address of a node can be both: its underlay and its gateway may share one (see package underlay/afpacket). Equally good routes are used
-// together, each flow by one next hop.
+// together, each flow by one next hop. If all of them say how wide the link to theirs is (the Link Bandwidth community of
+// draft-ietf-idr-link-bandwidth), next hops have flows in proportion, of 1/255 of the widest at least.
 //
 // # What peers may say
 //
 // Peers are not trusted. A route is refused, and counted by a [Reason], if no pool has it and no rule accepts it; if it is a default route and
 // these are not allowed; if it is of loopback, multicast or link-local addresses, in a block of ours, or in a network of nodes; and if its
 // next hop is not one host, is ours, or is in a pool. Routes have limits, for each peer and in all. A session over the limit of
-// its peer ends and stays down.
+// its peer ends and stays down, but that a peer of a prefix may connect again.
 //
 // Routes are gone when the session is lost, unless [Peer].GracefulRestart. A peer that is silent is found dead after the hold time, or, with
 // [BFD], after a few missing packets.
@@ -37,14 +38,31 @@
 //
 // [Config].Announce, and the routes of the VRF that [Config].Export accepts. Of a block of Announce, addresses that nobody has are
 // unreachable here: the block has a route that ends. What peers announce is passed on to nobody, except that a route reflector ([Peer].Client)
-// passes on routes of its AS, as RFC 4456 says.
+// passes on routes of its AS, as RFC 4456 says, the best or all ([Peer].AllPaths), and what a filter accepts.
+//
+// # Filters
+//
+// A [Filter] has the rules of a BGPFilter of Calico, and single peers have filters by name. [Config].Import and pools are asked about what the
+// import rules of a peer let through; routes that these reject are out before the best are chosen, so that another peer's takes their
+// place, and are counted as peer-filter. Export rules are asked about what is announced, and about the routes of peers: those that a rule
+// accepts are passed on, to another AS with our address as next hop, whether or not the route is taken here. A rule before it that
+// rejects what is of remote-peers prevents that. Filters may change under way: sessions go on.
+//
+//	Calico                            here
+//	cidr, matchOperator               prefix, operator
+//	prefixLength                      min, max; with "in" and "not-in" only, and within the prefix
+//	source, peerType, action          the same
+//	communities                       community: one value, as there
+//	asPathPrefix, operations          the same; prependASPath to another AS with our number only, and with asPathPrefix with one number only
+//	priority                          the same, but not for imports of another AS; a route without LOCAL_PREF has 100
+//	interface                         refused
 //
 // # What it is not
 //
 // It does not read Calico's datastore, and knows no IP address management: blocks and pools are settings. In a cluster whose routes Felix
 // programs (the default of current Calico for IPIP and VXLAN), nodes announce nothing to each other that a Speaker could take. It has no
-// route policies beyond lists of prefixes, no communities, no weights, and no namespaces: sockets are opened in that of the process. It is
-// never the restarter of a graceful restart, since forwarding ends with the process.
+// route policies beyond [Filter], and no namespaces: sockets are opened in that of the process. It is never the restarter of a graceful
+// restart, since forwarding ends with the process.
 //
 // # The engine
 //
