@@ -33,7 +33,7 @@ type PeerStatus struct {
 
 	Received int            // routes that it has announced
 	Accepted int            // of them: taken; others may have better ones for the rest
-	Refused  map[Reason]int // of them: not taken, though no other peer has a better one
+	Refused  map[Reason]int // of them: not taken, though no other peer has a better one; of PeerFiltered all
 }
 
 // A Route is one of the best ways to a prefix that a peer has announced.
