@@ -3,13 +3,17 @@ package bgp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -22,8 +26,8 @@ import (
 
 // TestMain is a node of ours if the environment says so: gobgp has its sockets in the namespace of the process, so tests start it in one.
 func TestMain(m *testing.M) {
-	if pod := os.Getenv("BGP_TEST_POD"); pod != "" {
-		if err := serve(pod); err != nil {
+	if text := os.Getenv("BGP_TEST_MEMBER"); text != "" {
+		if err := serve(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -32,55 +36,126 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An answer is what a member says after each Config it gets.
+// A shape is what the node of a member has.
+type shape struct {
+	Pod    string         // namespace of its pod, 10.65.1.5
+	Nets   []netip.Prefix // its addresses on eth0, eth1 and so on, in segments 200, 201 and so on
+	Tunnel encap.Type     // by eth0: IP in IP is segment 100, VXLAN 4096
+	Router netip.Addr     // of the tunnel, if there is one
+}
+
+// rack is the shape of a node on one network with 10.0.0.1, by which it tunnels IP in IP, too.
+var rack = shape{Nets: prefixes("10.0.0.1/24"), Tunnel: encap.TypeIPIP}
+
+// config is the node.
+func (s *shape) config() *node.Config {
+	gateway := func(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
+		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
+	}
+	c := &node.Config{
+		Tunnels:  []node.Tunnel{{Config: vtep.Config{Name: "t", Type: s.Tunnel}, Local: s.Nets[0].Addr(), Underlay: node.UnderlayPacket, Gateway: s.Router, UDPConfig: underlay.UDPConfig{Device: "eth0"}}},
+		Ports:    []node.Port{{Name: "pod", DeviceConfig: port.DeviceConfig{Namespace: s.Pod}}},
+		Segments: []node.Segment{{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xee, 1}, prefix("10.65.1.1/26"))}},
+		VRFs:     []node.VRF{{Name: "v"}},
+	}
+	if s.Tunnel == encap.TypeIPIP {
+		c.Segments = append(c.Segments, node.Segment{VNI: 100, Tunnel: "t", Gateway: gateway(frame.MAC{})})
+	} else {
+		c.Segments = append(c.Segments, node.Segment{VNI: 4096, Tunnel: "t", Gateway: gateway(frame.MAC{0x66, 0, 0, 0, 0, 1})})
+	}
+	for i, net := range s.Nets {
+		name := fmt.Sprint("eth", i)
+		c.Ports = append(c.Ports, node.Port{Name: name, Type: node.PortPacket})
+		c.Segments = append(c.Segments, node.Segment{VNI: frame.VNI(200 + i), Members: []node.Member{{Port: name}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xca, byte(1 + i)}, net)})
+	}
+	return c
+}
+
+// An answer is what a member says after the Configs it gets.
 type answer struct {
 	Err    string
 	Peers  []PeerStatus
 	Routes []string
+	Lost   []string // rows that the VRF had once, in order
 }
 
-// serve runs a node with a Speaker, whose settings come from the standard input until it ends. One that is null asks for an answer.
-func serve(pod string) error {
+// serve runs a node with a Speaker for each Config of a list from the standard input, until it ends. Lists after the first change the
+// settings. One that is null asks for an answer.
+func serve(text string) error {
+	var s shape
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
 	n, err := node.New(&node.Options{Owners: []string{DefaultOwner}})
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if err := n.Apply(memberConfig(pod)); err != nil {
+	if err := n.Apply(s.config()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go n.Run(ctx)
-	var s *Speaker
+	x := &served{node: &planes{Node: n, rows: map[string]map[control.Row]bool{}}}
+	defer n.Plane().WatchRoutes(x.note)()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
-		var c *Config
-		if in.Decode(&c) != nil {
+		var list []*Config
+		if in.Decode(&list) != nil {
 			return nil
 		}
-		var err error
-		switch {
-		case c == nil:
-		case s == nil:
-			if s, err = New(n, c); err != nil {
+		for i, c := range list {
+			if i < len(x.speakers) {
+				err = errors.Join(err, x.speakers[i].Configure(c))
+				continue
+			}
+			c.Owner = fmt.Sprint(i)
+			s, err := New(x.node, c)
+			if err != nil {
 				return err
 			}
+			x.speakers = append(x.speakers, s)
 			wg.Go(func() {
 				if err := s.Run(ctx); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 				}
 			})
-		default:
-			err = s.Configure(c)
 		}
-		a := answer{}
-		if err != nil {
-			a.Err = err.Error()
+		if err := out.Encode(x.answer(err)); err != nil {
+			return err
 		}
+		err = nil
+	}
+}
+
+// served is a node and its Speakers.
+type served struct {
+	node     *planes
+	speakers []*Speaker
+
+	mu   sync.Mutex
+	lost []string
+}
+
+func (x *served) note(owner string, _, del []control.Row) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range del {
+		if owner == DefaultOwner {
+			x.lost = append(x.lost, r.String())
+		}
+	}
+}
+
+func (x *served) answer(err error) (a answer) {
+	if err != nil {
+		a.Err = err.Error()
+	}
+	for _, s := range x.speakers {
 		for _, p := range s.Status().Peers {
 			p.Refused = nil // its keys are written, and not read
 			a.Peers = append(a.Peers, p)
@@ -88,32 +163,40 @@ func serve(pod string) error {
 		for _, r := range s.Routes() {
 			a.Routes = append(a.Routes, r.String())
 		}
-		if err := out.Encode(a); err != nil {
-			return err
-		}
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a.Lost = x.lost
+	return a
 }
 
-// memberConfig is a node with 10.0.0.1 on eth0 of the host, by which it tunnels IP in IP, too, and 10.65.1.1 for a pod.
-func memberConfig(pod string) *node.Config {
-	gateway := func(mac frame.MAC, list ...string) *node.SegmentGateway {
-		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: prefixes(list...)}}
-	}
-	return &node.Config{
-		Tunnels: []node.Tunnel{{
-			Config: vtep.Config{Name: "t", Type: encap.TypeIPIP}, Local: addr("10.0.0.1"), Underlay: node.UnderlayPacket, UDPConfig: underlay.UDPConfig{Device: "eth0"},
-		}},
-		Ports: []node.Port{{Name: "eth0", Type: node.PortPacket}, {Name: "pod", DeviceConfig: port.DeviceConfig{Namespace: pod}}},
-		Segments: []node.Segment{
-			{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xee, 1}, "10.65.1.1/26")},
-			{VNI: 100, Tunnel: "t", Gateway: gateway(frame.MAC{})},
-			{VNI: 200, Members: []node.Member{{Port: "eth0"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xca, 1}, "10.0.0.1/24")},
-		},
-		VRFs: []node.VRF{{Name: "v"}},
-	}
+// planes is a node for several Speakers: their routes to the same prefix are used together, as those of one owner.
+type planes struct {
+	*node.Node
+	mu     sync.Mutex
+	rows   map[string]map[control.Row]bool
+	ledger control.Ledger[string]
 }
 
-// A member is such a node in a process of its own. The kernel of its host has 10.0.0.101 for the sessions.
+// Program implements [control.Programmer].
+func (p *planes) Program(owner string, u control.Update) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rows[owner] == nil || u.Snapshot {
+		p.rows[owner] = map[control.Row]bool{}
+	}
+	for _, r := range u.Del {
+		delete(p.rows[owner], r)
+	}
+	for _, r := range u.Add {
+		p.rows[owner][r] = true
+	}
+	p.ledger.Loose = u.Loose
+	p.ledger.Set(owner, slices.Collect(maps.Keys(p.rows[owner]))...)
+	return p.ledger.Flush(DefaultOwner, p.Node)
+}
+
+// A member is such a node in a process of its own. The kernel of its host has addresses beside it for the sessions, such as 10.0.0.101.
 type member struct {
 	t   *testing.T
 	h   *netns.Host
@@ -122,15 +205,16 @@ type member struct {
 	out *json.Decoder
 }
 
-// newMember starts a member in a host with eth0.
-func newMember(t *testing.T, n *netns.Net, h *netns.Host, c *Config) *member {
+// newMember starts a member in a host with eth0 and so on, and a Speaker for each Config.
+func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, list ...*Config) *member {
 	t.Helper()
 	m := &member{t: t, h: h, pod: n.Host("pod1")}
+	s.Pod = m.pod.NS
 	exe := check.Must(os.Executable())(t)
-	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_POD="+m.pod.NS, exe)
+	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_MEMBER="+string(check.Must(json.Marshal(s))(t)), exe)
 	m.in, m.out = json.NewEncoder(check.Must(cmd.StdinPipe())(t)), json.NewDecoder(check.Must(cmd.StdoutPipe())(t))
 	m.run(cmd)
-	m.set(c)
+	m.set(list...)
 	m.pod.Addr("pod", "10.65.1.5/26")
 	m.pod.Route("default", "via", "10.65.1.1")
 	m.pod.Ready()
@@ -147,10 +231,10 @@ func (m *member) run(cmd *exec.Cmd) {
 	})
 }
 
-// set changes the settings; nil asks only.
-func (m *member) set(c *Config) (a answer) {
+// set changes the settings; without any it asks only.
+func (m *member) set(list ...*Config) (a answer) {
 	m.t.Helper()
-	check.OK(m.t, m.in.Encode(c))
+	check.OK(m.t, m.in.Encode(list))
 	check.OK(m.t, m.out.Decode(&a))
 	if a.Err != "" {
 		m.t.Fatal(a.Err)
@@ -168,7 +252,7 @@ func (m *member) want(what string, want ...string) {
 		}
 	}()
 	m.h.Until(what, func() bool {
-		last = fmt.Sprint(m.set(nil).Routes)
+		last = fmt.Sprint(m.set().Routes)
 		return last == fmt.Sprint(want)
 	})
 }
@@ -176,10 +260,18 @@ func (m *member) want(what string, want ...string) {
 // state is that of the session with a peer.
 func (m *member) state(peer string) (s string) {
 	m.t.Helper()
-	for _, p := range m.set(nil).Peers {
+	for _, p := range m.set().Peers {
 		if p.Addr == netip.MustParseAddr(peer) {
 			s = p.State
 		}
 	}
 	return s
+}
+
+// lost returns the rows that the VRF lost while f ran.
+func (m *member) lost(f func()) []string {
+	m.t.Helper()
+	before := len(m.set().Lost)
+	f()
+	return m.set().Lost[before:]
 }

@@ -1,16 +1,13 @@
 package bgp
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
@@ -21,14 +18,7 @@ import (
 //
 //	pod1 10.65.1.5 - ours 10.0.0.1 --+-- 10.0.0.2 BIRD - pod2 10.65.2.6
 //	                (kernel .101)    +-- 10.0.0.3 BIRD - pod3 10.65.3.6
-type mesh struct {
-	t     *testing.T
-	n     *netns.Net
-	ours  *member
-	hosts map[int]*netns.Host // by the last byte of the address
-	pods  map[int]*netns.Host
-	birds map[int]*bird.BIRD
-}
+type mesh struct{ *lab }
 
 // birdConf is that of node i, with more of its sessions. Routes of ours that skip matches are not for its kernel.
 func birdConf(i int, skip, sessions string) string {
@@ -73,26 +63,15 @@ const (
 
 func newMesh(t *testing.T) *mesh {
 	t.Helper()
-	netns.Tool(t, "bird")
-	m := &mesh{t: t, n: netns.New(t), hosts: map[int]*netns.Host{}, pods: map[int]*netns.Host{}, birds: map[int]*bird.BIRD{}}
-	sw, h := m.n.Switch("sw"), m.n.Host("ours")
-	m.n.Plug(h, "10.0.0.101/24", sw)
-	h.TxOff("eth0")
-	h.Ready()
+	m := &mesh{newLab(t)}
+	sw := m.n.Switch("sw")
 	for i := 2; i <= 3; i++ {
-		b, pod := m.n.Router(fmt.Sprint("bird", i)), m.n.Host(fmt.Sprint("pod", i))
-		m.n.Plug(b, fmt.Sprintf("10.0.0.%d/24", i), sw)
-		b.TxOff("eth0")
-		m.n.Link(b, fmt.Sprintf("10.65.%d.1/26", i), pod, fmt.Sprintf("10.65.%d.6/26", i))
-		pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", i))
-		b.Ready()
-		pod.Ready()
-		m.hosts[i], m.pods[i] = b, pod
+		m.node(i, plug{sw, fmt.Sprintf("10.0.0.%d/24", i)})
 	}
 	m.tunnel(3)
-	m.birds[2] = bird.Start(t, m.hosts[2], birdConf(2, nothing, ""))
-	m.birds[3] = bird.Start(t, m.hosts[3], birdConf(3, ourOwn, ""))
-	m.ours = newMember(t, m.n, h, memberSettings())
+	m.bird(2, birdConf(2, nothing, ""))
+	m.bird(3, birdConf(3, ourOwn, ""))
+	m.member(rack, []plug{{sw, "10.0.0.101/24"}}, memberSettings())
 	return m
 }
 
@@ -115,15 +94,6 @@ func (m *mesh) tunnel(i int) {
 	})
 	m.hosts[i].Up("tun0")
 	m.hosts[i].Route(block, "dev", "tun0")
-}
-
-// reach pings until there is an answer, and returns its TTL.
-func reach(from *netns.Host, to string) int {
-	from.Until("ping "+to, func() bool {
-		_, err := from.Try(context.Background(), "ping", "-n", "-c", "1", "-W", "1", to)
-		return err == nil
-	})
-	return from.PingTTL(to)
 }
 
 // Two nodes with BIRD and ours in a mesh: pods reach pods both ways, as they are and in IP; withdrawals, new blocks and pools under
@@ -180,8 +150,7 @@ func TestMesh(t *testing.T) {
 	// Sessions end: an operator's command, and a BIRD that is killed, whose silence takes the hold time or a closed connection.
 	m.birds[2].Do("disable", "ours")
 	m.ours.want("one session ended", way3)
-	m.birds[3].Signal(syscall.SIGKILL)
-	_ = m.birds[3].Wait()
+	m.birds[3].Kill()
 	m.ours.want("no session")
 	check.True(t, m.ours.state("10.0.0.3") != "established", "there is a session with a peer that is dead")
 	m.birds[2].Do("enable", "ours")
@@ -197,7 +166,7 @@ func TestMeshBFD(t *testing.T) {
 	m.birds[2].Configure(birdConf(2, nothing, "bfd on; hold time 3600;") + "protocol bfd { multihop { interval 100 ms; multiplier 5; }; }\n")
 	m.ours.set(c)
 	alive := func() (s string) {
-		for _, p := range m.ours.set(nil).Peers {
+		for _, p := range m.ours.set().Peers {
 			if p.Addr == addr("10.0.0.2") {
 				s = p.BFD + " " + p.State
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // established lists the peers with a session.
@@ -101,8 +100,7 @@ type reflector struct {
 
 func newReflector(t *testing.T) *reflector {
 	t.Helper()
-	netns.Tool(t, "bird")
-	r := &reflector{mesh: &mesh{t: t, n: netns.New(t), hosts: map[int]*netns.Host{}, birds: map[int]*bird.BIRD{}}, c: memberSettings()}
+	r := &reflector{mesh: &mesh{newLab(t)}, c: memberSettings()}
 	sw, h := r.n.Switch("sw"), r.n.Host("ours")
 	r.n.Plug(h, "10.0.0.101/24", sw)
 	h.TxOff("eth0")
@@ -115,7 +113,7 @@ func newReflector(t *testing.T) *reflector {
 		r.c.Peers = append(r.c.Peers, Peer{Addr: addr(fmt.Sprintf("10.0.0.%d", i)), AS: 64512, Local: addr("10.0.0.101"), Hold: 9 * time.Second, Client: true, AllPaths: true})
 		r.birds[i] = bird.Start(t, r.hosts[i], r.conf(i, i < 5, i))
 	}
-	r.ours = newMember(t, r.n, h, r.c)
+	r.ours = newMember(t, r.n, h, rack, r.c)
 	return r
 }
 

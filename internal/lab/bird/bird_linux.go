@@ -3,6 +3,7 @@ package bird
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -27,11 +28,25 @@ func Start(t testing.TB, h *netns.Host, conf string) *BIRD {
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	b := &BIRD{t: t, h: h, folder: folder}
-	b.write(conf)
-	h.Run("bird", "-p", "-c", b.file("conf")) // says what is wrong with it
-	b.Proc = h.Start("bird", "-f", "-c", b.file("conf"), "-s", b.file("ctl"), "-P", b.file("pid"))
-	h.Until("BIRD runs", func() bool { _, err := os.Stat(b.file("ctl")); return err == nil })
+	b.Again(conf)
 	return b
+}
+
+// Kill kills BIRD: it tells nobody.
+func (b *BIRD) Kill() {
+	b.t.Helper()
+	b.Signal(syscall.SIGKILL)
+	_ = b.Wait()
+}
+
+// Again starts BIRD after it has ended, with more arguments, such as "-R" for a graceful restart.
+func (b *BIRD) Again(conf string, more ...string) {
+	b.t.Helper()
+	b.write(conf)
+	b.h.Run("bird", "-p", "-c", b.file("conf")) // says what is wrong with it
+	os.Remove(b.file("ctl"))                    // of one that was killed
+	b.Proc = b.h.Start("bird", append([]string{"-f", "-c", b.file("conf"), "-s", b.file("ctl"), "-P", b.file("pid")}, more...)...)
+	b.h.Until("BIRD runs", func() bool { _, err := os.Stat(b.file("ctl")); return err == nil })
 }
 
 func (b *BIRD) file(name string) string { return filepath.Join(b.folder, name) }

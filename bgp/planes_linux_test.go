@@ -1,0 +1,109 @@
+package bgp
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// flows sends a packet of each of 128 flows, and returns how many pass each plane at node 2.
+func (l *lab) flows(from *netns.Host, to string, planes ...int) (n [4]int) {
+	l.t.Helper()
+	var cs [4]*netns.Capture
+	for i := range cs {
+		cs[i] = l.hosts[2].Capture(fmt.Sprint("eth", i), "udp dst port 9")
+	}
+	from.Do(func() {
+		for range 128 {
+			c := check.Must(net.Dial("udp", to+":9"))(l.t)
+			check.Must(c.Write([]byte("flow")))(l.t)
+			c.Close()
+		}
+	})
+	sum := func() (sum int) {
+		for i, c := range cs {
+			n[i] = len(c.Seen())
+			sum += n[i]
+		}
+		return sum
+	}
+	from.Until("all flows pass", func() bool { return sum() >= 128 })
+	for i, c := range cs {
+		n[i] = len(c.Stop())
+		check.True(l.t, (n[i] > 0) == slices.Contains(planes, i), "to %s by planes %v: %v", to, planes, n)
+	}
+	return n
+}
+
+// A node in a fabric of Ethernet with four planes has a network, a session and a next hop in each, and uses all of them. A plane that is
+// cut is found by BFD: its next hop is gone, and no other.
+func TestFourPlanes(t *testing.T) {
+	l := newLab(t)
+	var sw [4]*netns.Host
+	var two, plugs []plug
+	var list []*Config
+	conf := common("10.0.0.2") + blockOf(2)
+	s, ways := shape{Tunnel: rack.Tunnel}, []string{}
+	for p := range sw {
+		at := func(i int) string { return fmt.Sprintf("10.0.%d.%d", p, i) }
+		sw[p] = l.n.Switch(fmt.Sprint("plane", p))
+		two, plugs = append(two, plug{sw[p], at(2) + "/24"}), append(plugs, plug{sw[p], at(101) + "/24"})
+		conf += fmt.Sprintf("protocol bgp p%d from quick { local %s as 64512; neighbor %s as 64512; direct; ipv4 { import all; next hop self; export filter blocks; }; }\n", p, at(2), at(101))
+		c := memberSettings()
+		c.RouterID, c.Segment, c.Addresses, c.Listen = addr(at(101)), frame.VNI(200+p), nil, nil
+		c.Addresses = append(c.Addresses, addr(at(1)))
+		b := probed
+		b.Multihop = false
+		c.Pools, c.Peers = c.Pools[:1], []Peer{{Addr: addr(at(2)), AS: 64512, Local: addr(at(101)), Hold: time.Hour, BFD: &b}}
+		list = append(list, c)
+		s.Nets = append(s.Nets, prefix(at(1)+"/24"))
+		ways = append(ways, fmt.Sprintf("10.65.2.0/26 next hop %s of %[1]s via vni %d ip %[1]s", at(2), 200+p))
+	}
+	l.node(2, two...)
+	l.hosts[2].Sysctl("net.ipv4.fib_multipath_hash_policy", "1")
+	l.bird(2, conf)
+	l.member(s, plugs, list...)
+	arp := l.noARP(2)
+	nextHops := func(n int) {
+		t.Helper()
+		l.hosts[2].Until(fmt.Sprint("next hops of the kernel: ", n), func() bool { return strings.Count(l.hosts[2].IP("route", "show", block), " via 10.0.") == n })
+	}
+	l.ours.want("four next hops", ways...)
+	nextHops(4)
+	l.pings(62, 2)
+	l.flows(l.ours.pod, pod2, 0, 1, 2, 3)
+	l.flows(l.pods[2], pod1, 0, 1, 2, 3)
+
+	lost := l.ours.lost(func() {
+		sw[1].IP("link", "set", "br0", "down")
+		l.ours.want("three next hops", ways[0], ways[2], ways[3])
+		nextHops(3)
+		l.pings(62, 2)
+		l.flows(l.ours.pod, pod2, 0, 2, 3)
+		l.flows(l.pods[2], pod1, 0, 2, 3)
+		sw[1].IP("link", "set", "br0", "up")
+		l.ours.want("four again", ways...)
+		nextHops(4)
+	})
+	check.Equal(t, "rows lost", len(lost), 1)
+	l.flows(l.ours.pod, pod2, 0, 1, 2, 3)
+
+	l.birds[2].Do("disable", "own")
+	l.ours.want("the block is withdrawn in all planes")
+	l.birds[2].Do("enable", "own")
+	l.ours.want("and is back", ways...)
+	l.pings(62, 2)
+	for p := range list {
+		list[p].Announce = nil
+	}
+	l.ours.set(list...)
+	nextHops(0)
+	arp()
+}
