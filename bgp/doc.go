@@ -32,7 +32,8 @@
 // its peer ends and stays down, but that a peer of a prefix may connect again.
 //
 // Routes are gone when the session is lost, unless [Peer].GracefulRestart. A peer that is silent is found dead after the hold time, or, with
-// [BFD], after a few missing packets.
+// [BFD], after a few missing packets. Its routes are gone then, also if it may restart: BIRD has BFD in its own process, so with BFD its
+// routes outlive a restart only if that is over before BFD finds it dead.
 //
 // # What is announced
 //

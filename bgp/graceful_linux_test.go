@@ -63,3 +63,30 @@ func TestGracefulRestart(t *testing.T) {
 	l.birds[2].Kill()
 	l.ours.want("it did not come back")
 }
+
+// With BFD a peer that stays away is dead at once, though it might restart; when it comes back, so do its routes.
+func TestGracefulRestartBFD(t *testing.T) {
+	l := newLab(t)
+	sw := l.n.Switch("sw")
+	l.node(2, plug{sw, "10.0.0.2/24"})
+	l.bird(2, restartConf("", 120))
+	c := memberSettings()
+	c.Pools, c.Peers = c.Pools[:1], peer(64512, "10.0.0.2")
+	c.Peers[0].Local, c.Peers[0].GracefulRestart = addr("10.0.0.101"), true
+	l.member(rack, []plug{{sw, "10.0.0.101/24"}}, c)
+	probed := func() string { return l.ours.set().Peers[0].BFD }
+	l.ours.want("routes", way2)
+	l.ours.h.Until("the path is alive", func() bool { return probed() == "alive" })
+	l.birds[2].Kill()
+	l.ours.want("the routes of the dead one are gone")
+	l.ours.h.Until("it is said why", func() bool { return l.ours.set().Peers[0].Why == "the path is dead" })
+	l.birds[2].Again(restartConf("", 120), "-R")
+	l.ours.want("and back", way2)
+	l.pings(62, 2)
+	l.ours.h.Until("the path is alive again", func() bool { return probed() == "alive" })
+	l.cut(2, "down")
+	l.ours.want("gone with the link")
+	l.cut(2, "up")
+	l.ours.want("and back again", way2)
+	l.pings(62, 2)
+}

@@ -307,11 +307,24 @@ func sameSession(a, b engine.Peer) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Reset implements [engine.Engine].
+// Reset implements [engine.Engine]. A peer that may restart is removed and added: gobgp would keep its routes, and would not tell of
+// those that come back as they were.
 func (b *BGP) Reset(peer netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.server != nil {
-		_ = b.server.ResetPeer(context.Background(), &api.ResetPeerRequest{Address: peer.String(), Communication: "the path is dead"}) // or it is down
+	if b.server == nil {
+		return
 	}
+	why := "the path is dead"
+	p, ok := b.peers[peer.String()]
+	if !ok || !p.Restarts {
+		_ = b.server.ResetPeer(context.Background(), &api.ResetPeerRequest{Address: peer.String(), Communication: why}) // or it is down
+		return
+	}
+	if err := errors.Join(b.remove(&p), b.add(&p)); err != nil {
+		why = err.Error()
+	}
+	b.whyMu.Lock()
+	defer b.whyMu.Unlock()
+	b.why[peer] = why
 }
