@@ -2,7 +2,9 @@ package bgp
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
@@ -93,4 +95,81 @@ func TestReflectorPair(t *testing.T) {
 	l.ours.want("with it", by(8, 9)...)
 	l.pings(62, 2)
 	arp()
+}
+
+// Two nodes have the same block, and a route reflector that announces all paths (RFC 7911) both: each flow uses one.
+func TestAddPath(t *testing.T) {
+	l := newLab(t)
+	sw := l.n.Switch("sw")
+	on := func(i int) plug { return plug{sw, fmt.Sprintf("10.0.0.%d/24", i)} }
+	for i := 2; i <= 3; i++ {
+		l.node(i, on(i))
+		l.bird(i, strings.Replace(clientConf(i), "blackhole;", "blackhole; route 10.65.50.0/26 blackhole;", 1))
+		l.hosts[i].Addr("lo", "10.65.50.6/32")
+	}
+	l.host(8, on(8))
+	l.bird(8, reflectorConf(8))
+	c := memberSettings()
+	c.Pools, c.Peers = c.Pools[:1], peer(64512, "10.0.0.8")
+	c.Peers[0].Local = addr("10.0.0.101")
+	l.member(rack, []plug{on(101)}, c)
+	way := func(p string, i int) string {
+		return fmt.Sprintf("10.65.%s.0/26 next hop 10.0.0.%d of 10.0.0.8 via vni 200 ip 10.0.0.%[2]d", p, i)
+	}
+	l.ours.want("both next hops", way("2", 2), way("3", 3), way("50", 2), way("50", 3))
+	check.Equal(t, "TTL", reach(l.ours.pod, "10.65.50.6"), 63)
+	for i := 2; i <= 3; i++ {
+		other := 5 - i
+		l.birds[i].Do("disable", "own")
+		l.ours.want("one next hop", way(fmt.Sprint(other), other), way("50", other))
+		check.Equal(t, "TTL", reach(l.ours.pod, "10.65.50.6"), 63)
+		l.birds[i].Do("enable", "own")
+		l.ours.want("both again", way("2", 2), way("3", 3), way("50", 2), way("50", 3))
+	}
+}
+
+// Ours is the route reflector of nodes that connect to it from a prefix. One of them is cut off, and another is disabled.
+func TestReflectorOurs(t *testing.T) {
+	l := newLab(t)
+	sw := l.n.Switch("sw")
+	on := func(i int) plug { return plug{sw, fmt.Sprintf("10.0.0.%d/24", i)} }
+	conf := func(i int) string {
+		return common(fmt.Sprintf("10.0.0.%d", i)) + blockOf(i) + fmt.Sprintf(`protocol bgp ours from quick { local 10.0.0.%d as 64512; neighbor 10.0.0.101 as 64512; multihop; hold time 9;
+  ipv4 { import all; gateway recursive; export filter blocks; }; }
+`, i)
+	}
+	for i := 2; i <= 4; i++ {
+		l.node(i, on(i))
+		l.bird(i, conf(i))
+	}
+	c := memberSettings()
+	c.Pools, c.Peers = c.Pools[:1], []Peer{{Prefix: prefix("10.0.0.0/24"), AS: 64512, Client: true, Hold: 9 * time.Second}}
+	l.member(rack, []plug{on(101)}, c)
+	way := func(i int) string {
+		return fmt.Sprintf("10.65.%d.0/26 next hop 10.0.0.%[1]d of 10.0.0.%[1]d via vni 200 ip 10.0.0.%[1]d", i)
+	}
+	has := func(i, other int, is bool) {
+		t.Helper()
+		l.hosts[i].Until(fmt.Sprintf("node %d has a route to %d: %v", i, other, is), func() bool {
+			return strings.Contains(l.hosts[i].IP("route", "show", fmt.Sprintf("10.65.%d.0/26", other)), fmt.Sprintf("via 10.0.0.%d dev eth0", other)) == is
+		})
+	}
+	l.ours.want("routes", way(2), way(3), way(4))
+	has(2, 3, true)
+	has(3, 2, true)
+	l.pings(62, 2, 3)
+	check.Equal(t, "TTL between nodes", reach(l.pods[2], pod3), 62)
+	l.hops(l.pods[2], pod3, "10.65.2.1", "10.0.0.3", pod3)
+	l.birds[2].Do("disable", "own")
+	has(3, 2, false)
+	l.birds[2].Do("enable", "own")
+	has(3, 2, true)
+	l.cut(2, "down")
+	l.ours.want("a node is silent", way(3), way(4))
+	has(3, 2, false)
+	l.cut(2, "up")
+	l.ours.want("and back", way(2), way(3), way(4))
+	has(3, 2, true)
+	has(2, 1, true)
+	l.pings(62, 2, 3)
 }
