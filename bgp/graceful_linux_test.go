@@ -71,8 +71,8 @@ func TestGracefulRestartBFD(t *testing.T) {
 	l.node(2, plug{sw, "10.0.0.2/24"})
 	l.bird(2, restartConf("", 120))
 	c := memberSettings()
-	c.Pools, c.Peers = c.Pools[:1], peer(64512, "10.0.0.2")
-	c.Peers[0].Local, c.Peers[0].GracefulRestart = addr("10.0.0.101"), true
+	c.Pools, c.Peers = c.Pools[:1], peers(64512, "10.0.0.101", "10.0.0.2")
+	c.Peers[0].GracefulRestart = true
 	l.member(rack, []plug{{sw, "10.0.0.101/24"}}, c)
 	probed := func() string { return l.ours.set().Peers[0].BFD }
 	l.ours.want("routes", way2)

@@ -68,7 +68,7 @@ func TestIPIPPoolGuest(t *testing.T) {
 	carried := func(tunnel bool) {
 		t.Helper()
 		in, plain := g.h.Capture("eth0", "ip proto 4"), g.h.Capture("eth0", "icmp and net 10.65.0.0/16")
-		arp := g.h.Capture("eth0", "arp and (arp[14:2] = 0x0a41 or arp[24:2] = 0x0a41)")
+		arp := g.h.Capture("eth0", podARP)
 		g.reach(l, 62)
 		n, p := len(in.Stop()), len(plain.Stop())
 		check.True(t, tunnel && n >= 4 && p == 0 || !tunnel && n == 0 && p >= 4, "packets in IP: %d; as they are: %d; in the tunnel: %v", n, p, tunnel)

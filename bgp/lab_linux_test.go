@@ -22,13 +22,17 @@ type lab struct {
 	hosts map[int]*netns.Host
 	pods  map[int]*netns.Host
 	birds map[int]*bird.BIRD
+	nets  map[int]int         // on how many networks a host is
 	gone  map[int]*netns.Proc // what kernels say of routes
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	netns.Tool(t, "bird")
-	return &lab{t: t, n: netns.New(t), hosts: map[int]*netns.Host{}, pods: map[int]*netns.Host{}, birds: map[int]*bird.BIRD{}, gone: map[int]*netns.Proc{}}
+	return &lab{
+		t: t, n: netns.New(t), hosts: map[int]*netns.Host{}, pods: map[int]*netns.Host{}, birds: map[int]*bird.BIRD{}, nets: map[int]int{},
+		gone: map[int]*netns.Proc{},
+	}
 }
 
 // A plug is an address on a network.
@@ -37,18 +41,24 @@ type plug struct {
 	addr string // 10.0.0.2/24
 }
 
-// host makes host i, a router on networks: eth0, eth1 and so on.
-func (l *lab) host(i int, plugs ...plug) *netns.Host {
+// plug joins a host to networks: eth0, eth1 and so on.
+func (l *lab) plug(h *netns.Host, plugs []plug) {
 	l.t.Helper()
-	h := l.n.Router(fmt.Sprint("bird", i))
-	h.Sysctl("net.ipv4.conf.all.send_redirects", "0")
-	h.Sysctl("net.ipv4.conf.default.send_redirects", "0")
 	for _, p := range plugs {
 		dev, _ := l.n.Plug(h, p.addr, p.sw)
 		h.TxOff(dev)
 	}
 	h.Ready()
-	l.hosts[i], l.gone[i] = h, h.Start("ip", "-4", "monitor", "route")
+}
+
+// host makes host i, a router on networks.
+func (l *lab) host(i int, plugs ...plug) *netns.Host {
+	l.t.Helper()
+	h := l.n.Router(fmt.Sprint("bird", i))
+	h.Sysctl("net.ipv4.conf.all.send_redirects", "0")
+	h.Sysctl("net.ipv4.conf.default.send_redirects", "0")
+	l.plug(h, plugs)
+	l.hosts[i], l.nets[i], l.gone[i] = h, len(plugs), h.Start("ip", "-4", "monitor", "route")
 	return h
 }
 
@@ -62,25 +72,21 @@ func (l *lab) node(i int, plugs ...plug) {
 	l.pods[i] = pod
 }
 
-// bird starts BIRD on host i. A line with the router ID and what each has come before its protocols.
+// bird starts BIRD on host i.
 func (l *lab) bird(i int, conf string) {
 	l.t.Helper()
 	l.birds[i] = bird.Start(l.t, l.hosts[i], conf)
 }
 
-// member starts ours; its kernel has an address on each network: the plugs.
+// member starts ours; its kernel has an address on each network.
 func (l *lab) member(s shape, plugs []plug, list ...*Config) {
 	l.t.Helper()
 	h := l.n.Host("ours")
-	for _, p := range plugs {
-		dev, _ := l.n.Plug(h, p.addr, p.sw)
-		h.TxOff(dev)
-	}
-	h.Ready()
+	l.plug(h, plugs)
 	l.ours = newMember(l.t, l.n, h, s, list...)
 }
 
-// down cuts the links of a host, or plugs them in again: nobody is told.
+// cut takes the links of a host down, or up: nobody is told.
 func (l *lab) cut(i int, state string) {
 	l.t.Helper()
 	for _, dev := range strings.Fields(l.hosts[i].Run("ls", "/sys/class/net")) {
@@ -124,18 +130,23 @@ func (l *lab) hops(from *netns.Host, to string, want ...string) {
 	l.t.Errorf("hops from %s to %s: %v, want %v", from.Name, to, got, want)
 }
 
-// noARP begins to look for ARP of pods on eth0 of hosts. The function that it returns says that there was none.
+// podARP matches ARP of pods.
+const podARP = "arp and (arp[14:2] = 0x0a41 or arp[24:2] = 0x0a41)"
+
+// noARP begins to look for ARP of pods on the networks of hosts. The function that it returns says that there was none.
 func (l *lab) noARP(list ...int) (over func()) {
 	l.t.Helper()
 	var cs []*netns.Capture
 	for _, i := range list {
-		cs = append(cs, l.hosts[i].Capture("eth0", "arp and (arp[14:2] = 0x0a41 or arp[24:2] = 0x0a41)"))
+		for k := range l.nets[i] {
+			cs = append(cs, l.hosts[i].Capture(fmt.Sprint("eth", k), podARP))
+		}
 	}
 	return func() {
 		l.t.Helper()
 		for _, c := range cs {
 			if ps := c.Stop(); len(ps) > 0 {
-				l.t.Errorf("ARP of pods on the network of the nodes:\n%s", netns.Dump(ps))
+				l.t.Errorf("ARP of pods on a network of nodes:\n%s", netns.Dump(ps))
 			}
 		}
 	}
@@ -151,13 +162,16 @@ func reach(from *netns.Host, to string) int {
 }
 
 // probed is BFD of ours, and bfdConf BIRD's: a path that is dead is found after seconds, long before the hold time of an hour, and
-// a machine that is busy makes none dead.
-var probed = BFD{Interval: 200 * time.Millisecond, Multiplier: 15, Multihop: true}
+// a machine that is busy makes none dead. onLink is for sessions that BIRD calls direct.
+var (
+	probed = BFD{Interval: 200 * time.Millisecond, Multiplier: 15, Multihop: true}
+	onLink = BFD{Interval: probed.Interval, Multiplier: probed.Multiplier}
+)
 
 const bfdConf = `protocol bfd { interface "eth*" { interval 200 ms; multiplier 15; }; multihop { interval 200 ms; multiplier 15; }; }
 `
 
-// common is what each BIRD has; of its kernel's routes and those of its own networks, on eth0.
+// common is what each BIRD has. It resolves next hops on eth0.
 func common(id string) string {
 	return fmt.Sprintf(`router id %s;
 protocol device { scan time 2; }
@@ -174,10 +188,10 @@ filter blocks { if net ~ [ 10.65.0.0/16+ ] && source = RTS_STATIC then accept; r
 `, i)
 }
 
-// peer is a peer of ours at its address in eth0's network, probed.
-func peer(as uint32, list ...string) (ps []Peer) {
+// peers are probed from an address of ours.
+func peers(as uint32, local string, list ...string) (ps []Peer) {
 	for _, a := range list {
-		ps = append(ps, Peer{Addr: addr(a), AS: as, Hold: time.Hour, BFD: &probed})
+		ps = append(ps, Peer{Addr: addr(a), AS: as, Local: addr(local), Hold: time.Hour, BFD: &probed})
 	}
 	return ps
 }

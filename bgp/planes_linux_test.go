@@ -3,10 +3,10 @@ package bgp
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -57,11 +57,9 @@ func TestFourPlanes(t *testing.T) {
 		two, plugs = append(two, plug{sw[p], at(2) + "/24"}), append(plugs, plug{sw[p], at(101) + "/24"})
 		conf += fmt.Sprintf("protocol bgp p%d from quick { local %s as 64512; neighbor %s as 64512; direct; ipv4 { import all; next hop self; export filter blocks; }; }\n", p, at(2), at(101))
 		c := memberSettings()
-		c.RouterID, c.Segment, c.Addresses, c.Listen = addr(at(101)), frame.VNI(200+p), nil, nil
-		c.Addresses = append(c.Addresses, addr(at(1)))
-		b := probed
-		b.Multihop = false
-		c.Pools, c.Peers = c.Pools[:1], []Peer{{Addr: addr(at(2)), AS: 64512, Local: addr(at(101)), Hold: time.Hour, BFD: &b}}
+		c.RouterID, c.Segment, c.Addresses, c.Listen = addr(at(101)), frame.VNI(200+p), []netip.Addr{addr(at(1))}, nil
+		c.Pools, c.Peers = c.Pools[:1], peers(64512, at(101), at(2))
+		c.Peers[0].BFD = &onLink
 		list = append(list, c)
 		s.Nets = append(s.Nets, prefix(at(1)+"/24"))
 		ways = append(ways, fmt.Sprintf("10.65.2.0/26 next hop %s of %[1]s via vni %d ip %[1]s", at(2), 200+p))

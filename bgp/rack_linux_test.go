@@ -2,6 +2,7 @@ package bgp
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ import (
 //	                          maybe +- ToR 12 10.0.1.253 --+
 type racks struct {
 	*lab
-	rack plug // of ours
+	own plug
 }
 
 // A model says who has which AS.
@@ -58,7 +59,7 @@ func newRacks(t *testing.T, m model, more string, tors ...int) *racks {
 	l.bird(2, m.nodeConf(2, "10.0.1.2", tors[0], up...))
 	l.node(3, plug{two, "10.0.2.3/24"})
 	l.bird(3, m.nodeConf(3, "10.0.2.3", 21, "10.0.2.254"))
-	l.rack = plug{one, "10.0.1.101/24"}
+	l.own = plug{one, "10.0.1.101/24"}
 	return l
 }
 
@@ -91,30 +92,27 @@ func (m model) nodeConf(i int, addr string, tor int, up ...string) string {
 }
 
 // start starts ours.
-func (l *racks) start(m model, peers []Peer, edit func(*Config)) {
+func (l *racks) start(m model, list []Peer, edit func(*Config)) {
 	l.t.Helper()
 	c := memberSettings()
-	c.AS, c.RouterID, c.Addresses, c.Listen = uint32(m.node(1)), addr("10.0.1.101"), nil, nil
-	c.Addresses = append(c.Addresses, addr("10.0.1.1"))
-	c.Pools, c.Peers = c.Pools[:1], peers
+	c.AS, c.RouterID, c.Addresses, c.Listen = uint32(m.node(1)), addr("10.0.1.101"), []netip.Addr{addr("10.0.1.1")}, nil
+	c.Pools, c.Peers = c.Pools[:1], list
 	for i := range c.Peers {
-		p := &c.Peers[i]
-		p.Local = addr("10.0.1.101")
-		b := *p.BFD
-		b.Multihop = m.session == "multihop;"
-		p.BFD = &b
+		if m.session == "direct;" {
+			c.Peers[i].BFD = &onLink
+		}
 	}
 	if edit != nil {
 		edit(c)
 	}
-	l.member(shape{Nets: prefixes("10.0.1.1/24"), Tunnel: rack.Tunnel}, []plug{l.rack}, c)
+	l.member(shape{Nets: prefixes("10.0.1.1/24"), Tunnel: rack.Tunnel}, []plug{l.own}, c)
 }
 
 // An AS for each rack: its nodes have each other's blocks from their ToR, their route reflector, and those of other racks by way of it. A
 // ToR that is cut off is found by BFD, and its routes are gone.
 func TestRackAS(t *testing.T) {
 	l := newRacks(t, rackAS, "", 11)
-	l.start(rackAS, peer(64611, "10.0.1.254"), nil)
+	l.start(rackAS, peers(64611, "10.0.1.101", "10.0.1.254"), nil)
 	arp := l.noARP(2, 3, 11, 21)
 	ways := []string{"10.65.2.0/26 next hop 10.0.1.2 of 10.0.1.254 via vni 200 ip 10.0.1.2", "10.65.3.0/26 next hop 10.0.1.254 of 10.0.1.254 via vni 200 ip 10.0.1.254"}
 	l.ours.want("routes", ways...)
@@ -148,7 +146,7 @@ func TestServerAS(t *testing.T) {
 	l := newRacks(t, serverAS, `password "secret";`, 11)
 	file := filepath.Join(t.TempDir(), "password")
 	check.OK(t, os.WriteFile(file, []byte("secret\n"), 0o600))
-	l.start(serverAS, peer(64611, "10.0.1.254"), func(c *Config) { c.Peers[0].PasswordFile = file })
+	l.start(serverAS, peers(64611, "10.0.1.101", "10.0.1.254"), func(c *Config) { c.Peers[0].PasswordFile = file })
 	arp := l.noARP(2, 3, 11, 21)
 	ways := []string{"10.65.2.0/26 next hop 10.0.1.2 of 10.0.1.254 via vni 200 ip 10.0.1.2", "10.65.3.0/26 next hop 10.0.1.254 of 10.0.1.254 via vni 200 ip 10.0.1.254"}
 	l.ours.want("routes", ways...)
@@ -166,10 +164,9 @@ func TestServerAS(t *testing.T) {
 		l.pings(60, 3)
 	})
 	check.Equal(t, "rows lost", len(lost), 1)
-	c := l.birds[2]
-	c.Do("disable", "own")
+	l.birds[2].Do("disable", "own")
 	l.ours.want("without the block of 2", ways[1])
-	c.Do("enable", "own")
+	l.birds[2].Do("enable", "own")
 	l.ours.want("with it", ways...)
 	l.pings(62, 2)
 	arp()
@@ -179,8 +176,8 @@ func TestServerAS(t *testing.T) {
 // One of them is cut off, which BFD finds, and the other has the packets.
 func TestDownwardDefault(t *testing.T) {
 	l := newRacks(t, downwardDefault, "", 11, 12)
-	peers := append(peer(64611, "10.0.1.254"), peer(64612, "10.0.1.253")...)
-	l.start(downwardDefault, peers, func(c *Config) { c.DefaultRoute = true })
+	list := append(peers(64611, "10.0.1.101", "10.0.1.254"), peers(64612, "10.0.1.101", "10.0.1.253")...)
+	l.start(downwardDefault, list, func(c *Config) { c.DefaultRoute = true })
 	arp := l.noARP(2, 3, 11, 12, 21)
 	ways := []string{"0.0.0.0/0 next hop 10.0.1.253 of 10.0.1.253 via vni 200 ip 10.0.1.253", "0.0.0.0/0 next hop 10.0.1.254 of 10.0.1.254 via vni 200 ip 10.0.1.254"}
 	l.ours.want("default routes", ways...)

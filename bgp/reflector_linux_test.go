@@ -44,13 +44,10 @@ func TestReflectorPair(t *testing.T) {
 		l.bird(i, reflectorConf(i))
 	}
 	c := memberSettings()
-	c.Pools, c.Peers = c.Pools[:1], peer(64512, "10.0.0.8", "10.0.0.9")
-	for i := range c.Peers {
-		c.Peers[i].Local = addr("10.0.0.101")
-	}
+	c.Pools, c.Peers = c.Pools[:1], peers(64512, "10.0.0.101", "10.0.0.8", "10.0.0.9")
 	l.member(rack, []plug{on(101)}, c)
 
-	arp := l.noARP(2, 3, 8, 9)
+	arp, own := l.noARP(2, 3, 8, 9), l.hosts[2].Capture("eth1", podARP)
 	by := func(rr ...int) (ways []string) {
 		for i := 2; i <= 3; i++ {
 			for _, k := range rr {
@@ -64,6 +61,7 @@ func TestReflectorPair(t *testing.T) {
 		l.up(i, true, "rr8", "rr9")
 	}
 	l.pings(62, 2, 3)
+	check.True(t, len(own.Stop()) > 0, "no ARP of the pod on its own link was seen")
 	l.hops(l.ours.pod, pod2, "10.65.1.1", "10.0.0.2", pod2)
 	l.hops(l.pods[3], pod1, "10.65.3.1", "10.0.0.1", pod1)
 
@@ -110,8 +108,7 @@ func TestAddPath(t *testing.T) {
 	l.host(8, on(8))
 	l.bird(8, reflectorConf(8))
 	c := memberSettings()
-	c.Pools, c.Peers = c.Pools[:1], peer(64512, "10.0.0.8")
-	c.Peers[0].Local = addr("10.0.0.101")
+	c.Pools, c.Peers = c.Pools[:1], peers(64512, "10.0.0.101", "10.0.0.8")
 	l.member(rack, []plug{on(101)}, c)
 	way := func(p string, i int) string {
 		return fmt.Sprintf("10.65.%s.0/26 next hop 10.0.0.%d of 10.0.0.8 via vni 200 ip 10.0.0.%[2]d", p, i)

@@ -21,21 +21,18 @@ func newSubnets(t *testing.T) (l *lab, on func(addr string) plug) {
 }
 
 // tunnelled starts ours, 10.0.1.1, with a pool and peers. It returns its settings.
-func (l *lab) tunnelled(kind encap.Type, on plug, pool Pool, peers ...string) *Config {
+func (l *lab) tunnelled(kind encap.Type, on plug, pool Pool, nodes ...string) *Config {
 	l.t.Helper()
 	c := memberSettings()
 	pool.Prefix = prefix("10.65.0.0/16")
 	c.RouterID, c.Addresses, c.Routers = addr("10.0.1.101"), []netip.Addr{addr("10.0.1.1")}, []netip.Addr{addr("10.0.1.254")}
-	c.Listen, c.Pools, c.Peers = []netip.Addr{c.RouterID}, []Pool{pool}, peer(64512, peers...)
-	for i := range c.Peers {
-		c.Peers[i].Local = c.RouterID
-	}
+	c.Listen, c.Pools, c.Peers = []netip.Addr{c.RouterID}, []Pool{pool}, peers(64512, "10.0.1.101", nodes...)
 	l.member(shape{Nets: prefixes("10.0.1.1/24"), Tunnel: kind, Router: addr("10.0.1.254")}, []plug{on}, c)
 	l.ours.h.Route("default", "via", "10.0.1.254")
 	return c
 }
 
-// to is the rest of a route to node i in a tunnel or directly.
+// to is a route to node i, at an address, by a segment.
 func to(i int, node, way string) string {
 	return fmt.Sprintf("10.65.%d.0/26 next hop %s of %[2]s via vni %s", i, node, way)
 }
@@ -103,6 +100,23 @@ func TestVXLANPool(t *testing.T) {
 	l.pings(62, 2, 3)
 	check.Equal(t, "packets of pod 2 in VXLAN", len(wire.Stop()), 0)
 	check.True(t, len(far.Stop()) >= 4, "packets of pod 3 are not in VXLAN")
+
+	// Never in a tunnel: by the router, which then knows of pods.
+	pool := c.Pools[0]
+	c.Pools[0] = Pool{Prefix: pool.Prefix}
+	l.ours.set(c)
+	l.hosts[254].Route(block, "via", "10.0.1.1")
+	l.hosts[254].Route("10.65.3.0/26", "via", "10.0.2.3")
+	l.hosts[3].IP("route", "replace", block, "via", "10.0.2.254", "dev", "eth0")
+	l.ours.want("by the router", to(2, nodes[2], "200 ip 10.0.1.2"), to(3, nodes[3], "200 ip 10.0.1.254"))
+	l.pings(62, 2)
+	l.pings(61, 3)
+	l.hops(l.ours.pod, pod3, "10.65.1.1", "10.0.1.254", "10.0.2.3", pod3)
+	c.Pools[0] = pool
+	l.ours.set(c)
+	l.felix(3, true)
+	l.ours.want("across subnets again", to(2, nodes[2], "200 ip 10.0.1.2"), vxlan(3))
+	l.pings(62, 2, 3)
 
 	l.birds[3].Do("disable", "own")
 	l.ours.want("a block is withdrawn", to(2, nodes[2], "200 ip 10.0.1.2"))
