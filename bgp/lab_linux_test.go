@@ -161,11 +161,11 @@ func reach(from *netns.Host, to string) int {
 	return from.PingTTL(to)
 }
 
-// probed is BFD of ours, and bfdConf BIRD's: a path that is dead is found after seconds, long before the hold time of an hour, and
-// a machine that is busy makes none dead. onLink is for sessions that BIRD calls direct.
+// pathBFD is that of ours, and bfdConf BIRD's: a path that is dead is found after seconds, long before the hold time of an hour, and
+// a machine that is busy makes none dead. linkBFD is for sessions that BIRD calls direct.
 var (
-	probed = BFD{Interval: 200 * time.Millisecond, Multiplier: 15, Multihop: true}
-	onLink = BFD{Interval: probed.Interval, Multiplier: probed.Multiplier}
+	pathBFD = BFD{Interval: 200 * time.Millisecond, Multiplier: 15, Multihop: true}
+	linkBFD = BFD{Interval: pathBFD.Interval, Multiplier: pathBFD.Multiplier}
 )
 
 const bfdConf = `protocol bfd { interface "eth*" { interval 200 ms; multiplier 15; }; multihop { interval 200 ms; multiplier 15; }; }
@@ -191,7 +191,7 @@ filter blocks { if net ~ [ 10.65.0.0/16+ ] && source = RTS_STATIC then accept; r
 // peers are probed from an address of ours.
 func peers(as uint32, local string, list ...string) (ps []Peer) {
 	for _, a := range list {
-		ps = append(ps, Peer{Addr: addr(a), AS: as, Local: addr(local), Hold: time.Hour, BFD: &probed})
+		ps = append(ps, Peer{Addr: addr(a), AS: as, Local: addr(local), Hold: time.Hour, BFD: &pathBFD})
 	}
 	return ps
 }

@@ -231,9 +231,10 @@ func (m *member) run(cmd *exec.Cmd) {
 	})
 }
 
-// set changes the settings; without any it asks only.
+// set changes the settings; without any, or with nil, it asks only.
 func (m *member) set(list ...*Config) (a answer) {
 	m.t.Helper()
+	list = slices.DeleteFunc(list, func(c *Config) bool { return c == nil })
 	check.OK(m.t, m.in.Encode(list))
 	check.OK(m.t, m.out.Decode(&a))
 	if a.Err != "" {

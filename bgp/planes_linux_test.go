@@ -59,7 +59,7 @@ func TestFourPlanes(t *testing.T) {
 		c := memberSettings()
 		c.RouterID, c.Segment, c.Addresses, c.Listen = addr(at(101)), frame.VNI(200+p), []netip.Addr{addr(at(1))}, nil
 		c.Pools, c.Peers = c.Pools[:1], peers(64512, at(101), at(2))
-		c.Peers[0].BFD = &onLink
+		c.Peers[0].BFD = &linkBFD
 		list = append(list, c)
 		s.Nets = append(s.Nets, prefix(at(1)+"/24"))
 		ways = append(ways, fmt.Sprintf("10.65.2.0/26 next hop %s of %[1]s via vni %d ip %[1]s", at(2), 200+p))

@@ -99,7 +99,7 @@ func (l *racks) start(m model, list []Peer, edit func(*Config)) {
 	c.Pools, c.Peers = c.Pools[:1], list
 	for i := range c.Peers {
 		if m.session == "direct;" {
-			c.Peers[i].BFD = &onLink
+			c.Peers[i].BFD = &linkBFD
 		}
 	}
 	if edit != nil {
