@@ -3,7 +3,9 @@ package bgp
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,23 +154,28 @@ func (l *lab) noARP(list ...int) (over func()) {
 	}
 }
 
+var ttlOf = regexp.MustCompile(` ttl=(\d+) `)
+
 // reach pings until there is an answer, and returns its TTL.
-func reach(from *netns.Host, to string) int {
+func reach(from *netns.Host, to string) (ttl int) {
 	from.Until("ping "+to, func() bool {
-		_, err := from.Try(context.Background(), "ping", "-n", "-c", "1", "-W", "1", to)
-		return err == nil
+		out, err := from.Try(context.Background(), "ping", "-n", "-c", "1", "-W", "1", to)
+		if m := ttlOf.FindStringSubmatch(out); err == nil && m != nil {
+			ttl, _ = strconv.Atoi(m[1])
+		}
+		return ttl != 0
 	})
-	return from.PingTTL(to)
+	return ttl
 }
 
 // pathBFD is that of ours, and bfdConf BIRD's: a path that is dead is found after seconds, long before the hold time of an hour, and
 // a machine that is busy makes none dead. linkBFD is for sessions that BIRD calls direct.
 var (
-	pathBFD = BFD{Interval: 200 * time.Millisecond, Multiplier: 15, Multihop: true}
+	pathBFD = BFD{Interval: 200 * time.Millisecond, Multiplier: 25, Multihop: true}
 	linkBFD = BFD{Interval: pathBFD.Interval, Multiplier: pathBFD.Multiplier}
 )
 
-const bfdConf = `protocol bfd { interface "eth*" { interval 200 ms; multiplier 15; }; multihop { interval 200 ms; multiplier 15; }; }
+const bfdConf = `protocol bfd { interface "eth*" { interval 200 ms; multiplier 25; }; multihop { interval 200 ms; multiplier 25; }; }
 `
 
 // common is what each BIRD has. It resolves next hops on eth0.
