@@ -11,7 +11,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = bgp cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
+MODULES = bgp calico cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath

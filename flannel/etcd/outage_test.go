@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
 const networkJSON = `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`

@@ -17,7 +17,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
 // certificates writes a CA and certificates signed by it, for loopback and for clients, into a folder.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/flannel/storetest"
 )
 

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vxswitch/vxswitch/flannel"
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/flannel/kube/internal/kubelab"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
 const prefix = "/coreos.com/network"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 

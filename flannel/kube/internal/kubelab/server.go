@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vxswitch/vxswitch/flannel/internal/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 

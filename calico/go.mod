@@ -1,0 +1,3 @@
+module github.com/vxswitch/vxswitch/calico
+
+go 1.26.0
