@@ -3,109 +3,36 @@ package etcd
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"net"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/vxswitch/vxswitch/flannel"
 )
 
 // A Store is the [flannel.KV] in etcd.
 type Store struct {
-	cfg    Config
-	client *clientv3.Client
+	conn
 
-	mu     sync.Mutex
-	wrote  map[clientv3.LeaseID]bool // all etcd leases of this store, the revoked ones too: what they were for may still be told
-	fixed  map[string]int64          // reservations that this store has written, and their revisions; while one is not known, maxRevision
-	closed bool
-	why    string // there was no connection the last time that there was none, "" after a call that had one
+	mu    sync.Mutex
+	wrote map[clientv3.LeaseID]bool // all etcd leases of this store, the revoked ones too: what they were for may still be told
+	fixed map[string]int64          // reservations that this store has written, and their revisions; while one is not known, maxRevision
 }
 
 var _ flannel.KV = (*Store)(nil)
 
-// again says when to connect again: where the default waits for two minutes in the end, nodes would follow leases late.
-var again = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
-
-// window is how much may be under way, in bytes: 5,000 leases. With a window of its own choice gRPC measures the connection, with a
-// ping for each event of a watch.
-const window = 1 << 20
-
 // New makes a store. It connects when it is used, but with a Username at once.
 func New(cfg *Config) (*Store, error) {
-	if cfg == nil {
-		cfg = new(Config)
-	}
-	if err := cfg.Check(); err != nil {
+	s := &Store{wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}
+	if err := s.open(cfg); err != nil {
 		return nil, err
-	}
-	c := cfg.full()
-	t, err := c.tls()
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{cfg: c, wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}
-	s.client, err = clientv3.New(clientv3.Config{
-		Endpoints:            c.Endpoints,
-		Username:             c.Username,
-		Password:             c.Password,
-		TLS:                  t,
-		DialTimeout:          c.Timeout, // with a Username New asks for a token
-		DialKeepAliveTime:    c.KeepAlive,
-		DialKeepAliveTimeout: c.KeepAlive,
-		Logger:               zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: c.Timeout}),
-			grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window), grpc.WithChainUnaryInterceptor(s.hear)},
-	})
-	if err != nil {
-		return nil, s.wrap("connect", err)
 	}
 	return s, nil
-}
-
-// hear notes why there is no connection for a call: etcd's client says no more than that time is up.
-func (s *Store) hear(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	err := call(ctx, method, req, reply, cc, opts...)
-	_, why, _ := strings.Cut(status.Convert(err).Message(), "latest balancer error: ")
-	why = strings.TrimPrefix(why, "connection error: desc = ")
-	if plain, err := strconv.Unquote(why); err == nil {
-		why = plain
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil || why != "" { // else it may be one that nobody has tried to connect for
-		s.why = why
-	}
-	return err
-}
-
-// Close ends all calls. The leases stay.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	closed := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	if closed {
-		return nil
-	}
-	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("etcd: %w", err)
-	}
-	return nil
 }
 
 // TTL implements [flannel.KV].
@@ -113,27 +40,6 @@ func (s *Store) TTL() time.Duration { return s.cfg.TTL }
 
 func (s *Store) subnets() string        { return s.cfg.Prefix + "/subnets/" }
 func (s *Store) path(key string) string { return s.subnets() + key }
-
-// wrap says which call has failed.
-func (s *Store) wrap(what string, err error) error {
-	s.mu.Lock()
-	closed, why := s.closed, s.why
-	s.mu.Unlock()
-	if closed {
-		err = net.ErrClosed
-	} else if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
-		if why != "" {
-			why = ": " + why
-		}
-		err = fmt.Errorf("no answer from %s: %w%s", strings.Join(s.cfg.Endpoints, ", "), context.DeadlineExceeded, why)
-	}
-	return fmt.Errorf("etcd: %s: %w", what, err)
-}
-
-// call returns a context for one call.
-func (s *Store) call(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.cfg.Timeout)
-}
 
 // Config implements [flannel.KV].
 func (s *Store) Config(ctx context.Context) ([]byte, error) {

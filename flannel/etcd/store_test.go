@@ -12,8 +12,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
-	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/flannel/storetest"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,136 @@
+// Package resource reads what Calico keeps in etcd: resources of the API projectcalico.org/v3, and blocks of its IP address management.
+// Only what says how a node's routes are is read. Whoever writes there is not trusted: a value has a limit of size, and what is read
+// of it is checked here, or not used.
+//
+//	/calico/resources/v3/projectcalico.org/ippools/NAME            IPPool
+//	                                      /nodes/NAME              Node
+//	                                      /bgpconfigurations/NAME  BGPConfiguration
+//	                                      /bgppeers/NAME           BGPPeer
+//	                                      /bgpfilters/NAME         BGPFilter
+//	/calico/ipam/v2/assignment/ipv4/block/10.65.1.0-26             Block
+//	/calico/ipam/v2/host/NODE/ipv4/block/10.65.1.0-26              Affinity
+package resource
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// A Kind is one of resource.
+type Kind uint8
+
+// Kinds.
+const (
+	KindPool Kind = iota
+	KindNode
+	KindConfiguration
+	KindPeer
+	KindFilter
+	KindBlock
+	KindAffinity
+
+	Kinds
+)
+
+// kinds says how much there may be. A block of the most addresses that Calico allows is as large as etcd takes values.
+var kinds = [Kinds]struct {
+	prefix string
+	most   int // resources
+	size   int // bytes of a value
+}{
+	KindPool:          {resources + "ippools/", 1 << 12, 1 << 16},
+	KindNode:          {resources + "nodes/", 1 << 14, 1 << 15},
+	KindConfiguration: {resources + "bgpconfigurations/", 1 << 14, 1 << 16},
+	KindPeer:          {resources + "bgppeers/", 1 << 12, 1 << 16},
+	KindFilter:        {resources + "bgpfilters/", 1 << 10, 1 << 17},
+	KindBlock:         {ipam + "assignment/", 1 << 17, 2 << 20},
+	KindAffinity:      {ipam + "host/", 1 << 14, 1 << 12},
+}
+
+const (
+	resources = "/calico/resources/v3/projectcalico.org/"
+	ipam      = "/calico/ipam/v2/"
+
+	maxName = 253 + 64 // of nodes and resources: that of Kubernetes, and of the node in bgpconfigurations/node.NAME
+)
+
+// String returns the word for k in keys.
+func (k Kind) String() string {
+	switch k {
+	case KindBlock:
+		return "blocks"
+	case KindAffinity:
+		return "affinities"
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(kinds[k].prefix, resources), "/")
+}
+
+// Most is how many resources of a kind are read.
+func (k Kind) Most() int { return kinds[k].most }
+
+// Prefixes are those of the keys that are of interest to a node.
+func Prefixes(node string) (list []string) {
+	for k := range Kinds {
+		p := kinds[k].prefix
+		if k == KindAffinity {
+			p += node + "/"
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// A Key names a resource.
+type Key struct {
+	Kind Kind
+	Name string // of a block, and of an affinity of this node: its prefix
+}
+
+// String returns the key for messages, such as ippools/default.
+func (k Key) String() string { return k.Kind.String() + "/" + k.Name }
+
+// ParseKey reads a key that begins with one of Prefixes. An error names it.
+func ParseKey(key string) (Key, error) {
+	for k := range Kinds {
+		rest, ok := strings.CutPrefix(key, kinds[k].prefix)
+		if !ok {
+			continue
+		}
+		switch k {
+		case KindBlock:
+			return blockKey(k, key, rest)
+		case KindAffinity:
+			if _, rest, ok = strings.Cut(rest, "/"); ok {
+				return blockKey(k, key, rest)
+			}
+			return Key{}, wrongKey(key)
+		}
+		if rest == "" || len(rest) > maxName || strings.ContainsAny(rest, "/\x00\n") {
+			return Key{}, wrongKey(key)
+		}
+		return Key{k, rest}, nil
+	}
+	return Key{}, wrongKey(key)
+}
+
+func wrongKey(key string) error {
+	if len(key) > 300 {
+		key = key[:300] + "..."
+	}
+	return fmt.Errorf("key %q: is none of a resource that is read", key)
+}
+
+// blockKey reads what is behind the prefix: ipv4/block/10.65.1.0-26.
+func blockKey(k Kind, key, rest string) (Key, error) {
+	family, rest, _ := strings.Cut(rest, "/block/")
+	i := strings.LastIndexByte(rest, '-')
+	if i < 0 || len(rest) > 64 {
+		return Key{}, wrongKey(key)
+	}
+	p, err := netip.ParsePrefix(rest[:i] + "/" + rest[i+1:])
+	if err != nil || p != p.Masked() || p.Addr().Is4In6() || family != "ipv4" && family != "ipv6" || p.Addr().Is4() != (family == "ipv4") {
+		return Key{}, wrongKey(key)
+	}
+	return Key{k, p.String()}, nil
+}

@@ -1,0 +1,151 @@
+package resource
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Parse reads a value: a *Pool, *Node, *Configuration, *Peer, *Filter, *Block or *Affinity. An error names the field.
+func Parse(k Key, value []byte) (any, error) {
+	if most := kinds[k.Kind].size; len(value) > most {
+		return nil, fmt.Errorf("%d bytes; must be at most %d", len(value), most)
+	}
+	switch k.Kind {
+	case KindPool:
+		return parse(value, (*rawPool).read)
+	case KindNode:
+		return parse(value, (*rawNode).read)
+	case KindConfiguration:
+		return parse(value, (*rawConfiguration).read)
+	case KindPeer:
+		return parse(value, (*rawPeer).read)
+	case KindFilter:
+		return parse(value, (*rawFilter).read)
+	case KindBlock:
+		return parse(value, func(r *rawBlock) (*Block, error) { return r.read(netip.MustParsePrefix(k.Name)) })
+	case KindAffinity:
+		if len(value) == 0 { // as it was written long ago
+			value = []byte("{}")
+		}
+		return parse(value, (*Affinity).read)
+	}
+	return nil, errors.New("is of no kind that is read")
+}
+
+// parse decodes JSON into R, and reads that.
+func parse[R, T any](value []byte, read func(*R) (T, error)) (any, error) {
+	var r R
+	if err := json.Unmarshal(value, &r); err != nil {
+		return nil, err
+	}
+	x, err := read(&r)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// wrong returns an error of a field.
+func wrong(field string, value any, format string, args ...any) error {
+	v := fmt.Sprint(value)
+	if len(v) > 100 {
+		v = v[:100] + "..."
+	}
+	return fmt.Errorf("%s %q: %s", field, v, fmt.Sprintf(format, args...))
+}
+
+// An asNumber is a number, or a text with one or with its two halves ("1.10").
+type asNumber uint32
+
+func (a *asNumber) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`)
+	if text == "null" {
+		return nil
+	}
+	high, low, halves := strings.Cut(text, ".")
+	if !halves {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return wrong("AS number", text, "must be 1 to 4294967295")
+		}
+		*a = asNumber(n)
+		return nil
+	}
+	h, err1 := strconv.ParseUint(high, 10, 16)
+	l, err2 := strconv.ParseUint(low, 10, 16)
+	if err1 != nil || err2 != nil {
+		return wrong("AS number", text, "must be two numbers up to 65535")
+	}
+	*a = asNumber(h<<16 | l)
+	return nil
+}
+
+// addr reads an address of a host, none if there is no text.
+func addr(field, text string) (netip.Addr, error) {
+	if text == "" {
+		return netip.Addr{}, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Is4In6() || a.Zone() != "" {
+		return netip.Addr{}, wrong(field, text, "must be an IPv4 or IPv6 address")
+	}
+	return a, nil
+}
+
+// family is addr for one family.
+func family(field, text string, is4 bool) (netip.Addr, error) {
+	a, err := addr(field, text)
+	if err == nil && a.IsValid() && a.Is4() != is4 {
+		err = wrong(field, text, "must be of the other family")
+	}
+	return a, err
+}
+
+// prefix reads one without host bits.
+func prefix(field, text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().Is4In6() || p != p.Masked() {
+		return netip.Prefix{}, wrong(field, text, "must be a prefix such as 10.65.0.0/16")
+	}
+	return p, nil
+}
+
+// choose reads a selector, nil if there is no text.
+func choose(field, text string) (*selector.Selector, error) {
+	if text == "" {
+		return nil, nil
+	}
+	s, err := selector.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return s, nil
+}
+
+// mac reads the MAC of a host, none if there is no text.
+func mac(field, text string) (m frame.MAC, err error) {
+	if text == "" {
+		return m, nil
+	}
+	if err := m.UnmarshalText([]byte(text)); err != nil || m.IsZero() || m.IsGroup() {
+		return frame.MAC{}, wrong(field, text, "must be the MAC of one host")
+	}
+	return m, nil
+}
+
+// one reports whether a word is one of a list.
+func one(field, word string, list ...string) error {
+	for _, w := range list {
+		if word == w {
+			return nil
+		}
+	}
+	return wrong(field, word, "must be one of %s", strings.Join(list, ", "))
+}
