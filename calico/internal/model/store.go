@@ -1,0 +1,128 @@
+// Package model says what the resources of Calico mean for one node: its peers in BGP, its pools, and routes to the blocks of others.
+// It knows no etcd and no clock: a [Store] has resources, and [Compile] makes a [Plan] of them.
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
+)
+
+// A Problem is what of the datastore the node does not do, and why.
+type Problem struct {
+	Resource string // such as ippools/default
+	Why      string
+}
+
+// String returns it in one line.
+func (p Problem) String() string { return p.Resource + ": " + p.Why }
+
+// A Store has what is in the datastore. The zero value is empty. It is not safe for concurrent use.
+type Store struct {
+	of      [resource.Kinds]map[string]entry
+	strange map[string]error // keys that are none
+	left    [resource.Kinds]int
+}
+
+// An entry is a resource, or why its value is none.
+type entry struct {
+	value any
+	err   error
+}
+
+// maxStrange is how many keys are named that are none.
+const maxStrange = 100
+
+// Reset forgets everything.
+func (s *Store) Reset() { *s = Store{} }
+
+// Put reads a value. A wrong one takes the place of the one that was there before. Of too many resources the newest are left out.
+func (s *Store) Put(key string, value []byte) {
+	k, err := resource.ParseKey(key)
+	if err != nil {
+		if len(s.strange) < maxStrange {
+			s.init()
+			s.strange[key[:min(len(key), 300)]] = err
+		}
+		return
+	}
+	s.init()
+	of := s.of[k.Kind]
+	if _, ok := of[k.Name]; !ok && len(of) >= k.Kind.Most() {
+		s.left[k.Kind]++
+		return
+	}
+	v, err := resource.Parse(k, value)
+	of[k.Name] = entry{v, err}
+}
+
+// Delete forgets what a key has said.
+func (s *Store) Delete(key string) {
+	delete(s.strange, key[:min(len(key), 300)])
+	if k, err := resource.ParseKey(key); err == nil {
+		delete(s.of[k.Kind], k.Name)
+	}
+}
+
+func (s *Store) init() {
+	if s.strange != nil {
+		return
+	}
+	s.strange = map[string]error{}
+	for k := range s.of {
+		s.of[k] = map[string]entry{}
+	}
+}
+
+// Missing reports whether some were left out and there is room for them now, an eighth of all: they are to be read again.
+func (s *Store) Missing() bool {
+	for k, n := range s.left {
+		if most := resource.Kind(k).Most(); n > 0 && len(s.of[k]) <= most-most/8 {
+			return true
+		}
+	}
+	return false
+}
+
+// Len is how many resources of a kind there are, wrong ones among them.
+func (s *Store) Len(k resource.Kind) int { return len(s.of[k]) }
+
+// problems are those of what could not be read.
+func (s *Store) problems() (list []Problem) {
+	for key, err := range s.strange {
+		list = append(list, Problem{fmt.Sprintf("%q", key), err.Error()})
+	}
+	for k := range resource.Kinds {
+		for name, e := range s.of[k] {
+			if e.err != nil {
+				list = append(list, Problem{resource.Key{Kind: k, Name: name}.String(), e.err.Error()})
+			}
+		}
+		if n := s.left[k]; n > 0 {
+			list = append(list, Problem{k.String(), fmt.Sprintf("%d more than the %d that are read", n, k.Most())})
+		}
+	}
+	slices.SortFunc(list, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Why, b.Why)) })
+	return list
+}
+
+// one returns the resource with a name, nil if there is none.
+func one[T any](s *Store, k resource.Kind, name string) *T {
+	v, _ := s.of[k][name].value.(*T)
+	return v
+}
+
+// all returns the resources of a kind that could be read, by name.
+func all[T any](s *Store, k resource.Kind) iter.Seq2[string, *T] {
+	return func(yield func(string, *T) bool) {
+		for _, name := range slices.Sorted(maps.Keys(s.of[k])) {
+			if v := one[T](s, k, name); v != nil && !yield(name, v) {
+				return
+			}
+		}
+	}
+}
