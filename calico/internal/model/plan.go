@@ -44,9 +44,9 @@ func (t *Tunnel) name(is4 bool) string {
 
 // A Plan is what a node is to do.
 type Plan struct {
-	BGP  *bgp.Config   // nil without BGP
-	Rows []control.Row // that BGP has no part in
-	Own  resource.Node // zero if the datastore has no such node
+	BGP  *bgp.Config    // nil without BGP
+	Rows []control.Row  // that BGP has no part in
+	Own  *resource.Node // nil if the datastore has no such node
 
 	Problems []Problem
 	More     int // problems
@@ -87,7 +87,7 @@ func Compile(c *Settings, s *Store) *Plan {
 		x.problem("nodes/"+c.Node, "the datastore has no such node, which calico/node or calicoctl make")
 		return x.plan
 	}
-	x.plan.Own = *x.own
+	x.plan.Own = x.own
 	x.configuration()
 	x.readPools()
 	x.readNodes()

@@ -115,11 +115,11 @@ func place(field, text string, is4 bool) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		if a, err := netip.ParseAddr(text); err == nil {
+		if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 			p = netip.PrefixFrom(a, a.BitLen())
 		}
 	}
-	if !p.IsValid() || p.Addr().Is4() != is4 || p.Addr().Is4In6() || p.Addr().Zone() != "" {
+	if !p.IsValid() || p.Addr().Is4() != is4 || p.Addr().Is4In6() || p.Addr().IsLinkLocalUnicast() {
 		return netip.Prefix{}, wrong(field, text, "must be an address of the family, such as 192.0.2.11/24 or 2001:db8::11/64")
 	}
 	if err := hostaddr.Neighbour(p.Addr()); err != nil {

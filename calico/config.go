@@ -1,0 +1,149 @@
+package calico
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// DefaultOwner is the default of Config.Owner.
+const DefaultOwner = "calico"
+
+// DefaultDistance is the default of Config.Distance.
+const DefaultDistance = 20
+
+// Config says which node of the cluster this is, and where the datastore is.
+type Config struct {
+	Node string `json:"node"`          // name of the Node resource; needed
+	Etcd Etcd   `json:"etcd,omitzero"` // the datastore
+
+	VRF     string       `json:"vrf"`               // of the routes; needed
+	Segment frame.VNI    `json:"segment,omitzero"`  // whose gateway in the VRF is on the network of the nodes, for ways without a tunnel; default none
+	IPIP    Tunnel       `json:"ipip,omitzero"`     // for pools with an ipipMode; default none
+	VXLAN   Tunnel       `json:"vxlan,omitzero"`    // for pools with a vxlanMode: VNI 4096 in a cluster with Calico's defaults; default none
+	Routers []netip.Addr `json:"routers,omitempty"` // at most one of each family: for packets without a tunnel to nodes that are not on our network; default none
+
+	NoBGP    bool         `json:"noBGP,omitzero"`    // there are no sessions, and all routes are of blocks, as with Calico's backend "vxlan"
+	RouterID netip.Addr   `json:"routerID,omitzero"` // BGP identifier; default the node's IPv4 address
+	Listen   []netip.Addr `json:"listen,omitempty"`  // addresses for sessions that peers open; default the node's
+	Local    []netip.Addr `json:"local,omitempty"`   // source addresses of sessions, at most one of each family; default the node's
+	Distance uint8        `json:"distance,omitzero"` // administrative distance of routes; default 20
+
+	// GracefulRestart has peers keep their routes while they restart, as BIRD of Calico does. A peer that died looks like one that
+	// restarts.
+	GracefulRestart bool `json:"gracefulRestart,omitzero"`
+
+	// Owner is that of the rows of blocks, "" for [DefaultOwner]. Those of BGP are of bgp.DefaultOwner.
+	Owner string `json:"-"`
+
+	// Log, if not nil, gets what happens to sessions and the datastore.
+	Log *slog.Logger `json:"-"`
+}
+
+// A Tunnel is a segment with one, which has a gateway in the VRF.
+type Tunnel struct {
+	Segment frame.VNI `json:"segment,omitzero"` // needed
+	IPv4    string    `json:"ipv4,omitzero"`    // name of the tunnel for IPv4, if the segment has several
+	IPv6    string    `json:"ipv6,omitzero"`    // likewise for IPv6
+}
+
+// Etcd says where the datastore is. The zero value is etcd on this host, without TLS.
+type Etcd struct {
+	Endpoints []string `json:"endpoints,omitempty"` // URLs of etcd's members, http or https; default "http://127.0.0.1:2379"
+	Username  string   `json:"username,omitzero"`   // name of a user in etcd; default none
+	Password  string   `json:"-"`
+
+	CertFile string `json:"certFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
+	KeyFile  string `json:"keyFile,omitzero"`  // its key, likewise
+	CAFile   string `json:"caFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
+
+	TLS *tls.Config `json:"-"` // if not nil, instead of the files
+
+	Timeout   time.Duration `json:"timeout,omitzero"`   // of each call, at least 100 ms; default "10s"
+	KeepAlive time.Duration `json:"keepAlive,omitzero"` // probes of a connection from which nothing comes, at least 100 ms; default "5s"
+}
+
+func (e *Etcd) config() *etcd.Config {
+	return &etcd.Config{
+		Endpoints: e.Endpoints, Username: e.Username, Password: e.Password, CertFile: e.CertFile, KeyFile: e.KeyFile, CAFile: e.CAFile, TLS: e.TLS,
+		Timeout: e.Timeout, KeepAlive: e.KeepAlive,
+	}
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("calico: Config")
+	if c.Node == "" || len(c.Node) > 253 || strings.ContainsAny(c.Node, "/ \n\x00") {
+		w.Want("Node", c.Node, "the name of a Node resource")
+	}
+	w.Add("Etcd", c.Etcd.config().Check())
+	if c.VRF == "" {
+		w.Want("VRF", c.VRF, "the name of a VRF")
+	}
+	if !c.Segment.Valid() {
+		w.Want("Segment", c.Segment, "0 to %d", frame.MaxVNI)
+	}
+	c.checkTunnel(w, "IPIP", c.IPIP)
+	c.checkTunnel(w, "VXLAN", c.VXLAN)
+	if c.RouterID.IsValid() && (!c.RouterID.Is4() || c.RouterID.IsUnspecified()) {
+		w.Want("RouterID", c.RouterID, "an IPv4 address")
+	}
+	for i, a := range c.Listen {
+		if !a.IsValid() || a.IsMulticast() {
+			w.Want(fmt.Sprintf("Listen[%d]", i), a, "an address of the host, or 0.0.0.0 or ::")
+		}
+	}
+	checkFamilies(w, "Local", c.Local)
+	checkFamilies(w, "Routers", c.Routers)
+	if len(c.Routers) > 0 && c.Segment == 0 {
+		w.Wrong("Routers", c.Routers[0], "Segment is required with it")
+	}
+	return w.Err()
+}
+
+func (c *Config) checkTunnel(w *setting.Check, field string, t Tunnel) {
+	switch {
+	case !t.Segment.Valid():
+		w.Want(field+".Segment", t.Segment, "0 to %d", frame.MaxVNI)
+	case t.Segment == 0 && t != (Tunnel{}):
+		w.Wrong(field+".Segment", nil, "the segment of the tunnel is required")
+	case t.Segment != 0 && t.Segment == c.Segment:
+		w.Wrong(field+".Segment", t.Segment, "is that of ways without a tunnel")
+	}
+}
+
+// checkFamilies adds the errors of addresses of hosts, of which each family has at most one.
+func checkFamilies(w *setting.Check, field string, list []netip.Addr) {
+	seen := map[bool]bool{}
+	for i, a := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := hostaddr.Check(a); err != nil || a.Is4In6() || a.Zone() != "" {
+			w.Want(at, a, "the address of a host")
+			continue
+		}
+		if seen[a.Is4()] {
+			w.Wrong(at, a, "there is another address of the family; must be at most one")
+		}
+		seen[a.Is4()] = true
+	}
+}
+
+func (c *Config) settings() *model.Settings {
+	s := &model.Settings{
+		Node: c.Node, VRF: c.VRF, Segment: c.Segment, IPIP: model.Tunnel(c.IPIP), VXLAN: model.Tunnel(c.VXLAN), Routers: c.Routers, RouterID: c.RouterID,
+		Listen: c.Listen, Local: c.Local, Distance: c.Distance, NoBGP: c.NoBGP, Restarts: c.GracefulRestart,
+	}
+	if s.Distance == 0 {
+		s.Distance = DefaultDistance
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package calico
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+const (
+	batch = 20 * time.Millisecond // between two changes of what the node does
+	pause = 2 * time.Second       // before something that has failed is tried again
+)
+
+// A Plane follows the datastore, and has a node do what it says. Make one with New.
+type Plane struct {
+	node  bgp.Node
+	cfg   Config
+	owner string
+	log   *slog.Logger
+	kick  chan struct{} // there is something to apply
+
+	start func(*bgp.Config) (speaker, error)
+
+	mu      sync.Mutex
+	store   *model.Store // nil before it has been read
+	plan    *model.Plan  // as applied, nil before
+	rowErr  error
+	bgpErr  error
+	stale   time.Time
+	lastErr string
+	run     *running // nil without BGP
+}
+
+// New checks the settings. Nothing is opened before Run.
+func New(n bgp.Node, c *Config) (*Plane, error) {
+	if n == nil {
+		return nil, errors.New("calico: New: the Node is nil")
+	}
+	if c == nil {
+		c = new(Config)
+	}
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	p := &Plane{node: n, cfg: setting.Clone(*c), owner: c.Owner, log: c.Log, kick: make(chan struct{}, 1), stale: time.Now()}
+	if p.owner == "" {
+		p.owner = DefaultOwner
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.start = p.startBGP
+	return p, nil
+}
+
+// Run follows the datastore until ctx is done. Then sessions end, and rows go. It is called once.
+func (p *Plane) Run(ctx context.Context) error {
+	client, err := etcd.Dial(p.cfg.Etcd.config())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer func() {
+		cancel()
+		wg.Wait()
+		p.stopBGP()
+		p.node.Program(p.owner, control.Update{Snapshot: true})
+	}()
+	wg.Go(func() { p.applier(ctx) })
+	prefixes := resource.Prefixes(p.cfg.Node)
+	for {
+		err := client.Follow(ctx, prefixes, &reader{p: p})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, errAgain) {
+			p.away(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// away notes that the datastore is not followed.
+func (p *Plane) away(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stale.IsZero() {
+		p.stale = time.Now()
+	}
+	if text := err.Error(); text != p.lastErr {
+		p.lastErr = text
+		p.log.Warn("the datastore is away: everything goes on as it was", "error", err)
+	}
+}
+
+func (p *Plane) wake() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+// applier applies what has changed: at once, and then what has come in a batch.
+func (p *Plane) applier(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+		}
+		if !p.apply() {
+			time.AfterFunc(pause, p.wake)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(batch):
+		}
+	}
+}
+
+// apply has the node do what the datastore says, and reports whether it does.
+func (p *Plane) apply() bool {
+	p.mu.Lock()
+	plan := model.Compile(p.cfg.settings(), p.store)
+	if p.plan != nil {
+		p.named(p.plan.Problems, plan.Problems)
+	} else {
+		p.named(nil, plan.Problems)
+	}
+	p.plan = plan
+	p.mu.Unlock()
+	rowErr := p.node.Program(p.owner, control.Update{Snapshot: true, Loose: true, Add: plan.Rows})
+	bgpErr := p.setBGP(plan.BGP)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rowErr != nil && p.rowErr == nil {
+		p.log.Warn("rows were refused", "error", rowErr)
+	}
+	if bgpErr != nil && p.bgpErr == nil {
+		p.log.Warn("no BGP", "error", bgpErr)
+	}
+	p.rowErr, p.bgpErr = rowErr, bgpErr
+	return bgpErr == nil
+}
+
+// named logs problems that are new.
+func (p *Plane) named(was, is []model.Problem) {
+	old := map[model.Problem]bool{}
+	for _, x := range was {
+		old[x] = true
+	}
+	for _, x := range is {
+		if !old[x] {
+			p.log.Warn("not done", "resource", x.Resource, "why", x.Why)
+		}
+	}
+}
