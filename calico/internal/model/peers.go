@@ -215,10 +215,10 @@ func (b *peering) reverse(name string, p *resource.Peer) {
 	}
 }
 
-// add adds the session of a BGPPeer, unless one has the address and port.
+// add adds the session of a BGPPeer, unless one has the address and port, or we have no address of the family.
 func (b *peering) add(s session, p *resource.Peer, everyone bool) {
 	own := b.own.Of(s.Addr.Is4())
-	if s.Addr == own.Network.Addr() {
+	if !own.BGP || s.Addr == own.Network.Addr() {
 		return
 	}
 	key := netip.AddrPortFrom(s.Addr, s.Port)

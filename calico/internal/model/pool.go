@@ -45,6 +45,9 @@ func (x *compiler) readPools() {
 		if r.NAT {
 			x.problem(of, "spec.natOutgoing is not carried: packets to the outside keep the address of the workload")
 		}
+		if e := x.own.Of(r.Prefix.Addr().Is4()); p.kind == bgp.VXLAN && !p.refused && !p.Services && !e.VXLAN.IsValid() {
+			x.problem("nodes/"+x.c.Node, "has no address of a VXLAN device, which ippools/%s needs: other nodes send it nothing", name)
+		}
 		x.pools = append(x.pools, p)
 	}
 }

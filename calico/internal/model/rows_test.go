@@ -152,8 +152,11 @@ func TestRows(t *testing.T) {
 		{"MAC of another", borrows.onto(data{"nodes/remotehostname2": `{"bgp":{"ipv4Address":"192.168.0.3/24"},"ipv4VXLANTunnelAddr":"10.0.2.0","vxlanTunnelMACAddr":"66:3e:ca:a4:db:65"}`}),
 			[]string{"10.0.1.0/29 " + toRemote}, "", "spec.vxlanTunnelMACAddr 66:3e:ca:a4:db:65 is that of nodes/remotehostname"},
 		{"IPv6", vxlan.onto(data{"ippools/six": `{"cidr":"fd00::/48","vxlanMode":"Always"}`, "block fd00::/122": block("fd00::/122", "remotehostname"),
+			"nodes/localhostname":  `{"bgp":{"ipv4Address":"192.168.0.1/24","ipv6Address":"2001:db8::1/64"},"ipv4VXLANTunnelAddr":"10.0.0.0","ipv6VXLANTunnelAddr":"fd00::40"}`,
 			"nodes/remotehostname": `{"bgp":{"ipv4Address":"192.168.0.2/24","ipv6Address":"2001:db8::2/64"},"ipv4VXLANTunnelAddr":"10.0.1.0","ipv6VXLANTunnelAddr":"fd00::1","vxlanTunnelMACAddrV6":"02:00:00:00:00:02"}`}),
 			[]string{"10.0.1.0/29 " + toRemote, "fd00::/122 vni 4096 mac 02:00:00:00:00:02 vtep 2001:db8::2 tunnel six"}, "", ""},
+		{"no device here", vxlan.onto(data{"nodes/localhostname": `{"bgp":{"ipv4Address":"192.168.0.1/24"}}`}), []string{"10.0.1.0/29 " + toRemote}, "",
+			"nodes/localhostname: has no address of a VXLAN device, which ippools/pool needs"},
 		{"a wrong block", vxlan.onto(data{"block 10.0.1.0/29": block("10.0.2.0/29", "remotehostname")}), nil, "", `blocks/10.0.1.0/29: cidr "10.0.2.0/29": must be that of the key`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

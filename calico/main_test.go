@@ -1,0 +1,185 @@
+package calico
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+const v3 = "/calico/resources/v3/projectcalico.org/"
+
+// value is a resource as calicoctl writes it.
+func value(kind, name, spec string) string {
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":"projectcalico.org/v3","metadata":{"name":%q,"uid":"6d2c0b0a-0000-4000-8000-000000000000","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":%s}`, kind, name, spec)
+}
+
+// A rig is a Plane, and an etcd with its datastore behind a proxy.
+type rig struct {
+	t     *testing.T
+	etcd  *etcdlab.Server
+	proxy *etcdlab.Proxy
+	to    *clientv3.Client
+	node  *node.Node
+	plane *Plane
+}
+
+// newRig starts etcd with the three nodes of a VXLAN cluster; we are a.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s := etcdlab.Start(t, etcdlab.Options{})
+	r := &rig{t: t, etcd: s, proxy: etcdlab.NewProxy(t, s.Addr)}
+	r.to = check.Must(clientv3.New(clientv3.Config{Endpoints: []string{s.URL}, Logger: zap.NewNop()}))(t)
+	t.Cleanup(func() { r.to.Close() })
+	for i, name := range []string{"a", "b", "c"} {
+		r.put("nodes/"+name, value("Node", name, fmt.Sprintf(`{"bgp":{"ipv4Address":"192.0.2.%[1]d/24"},"ipv4VXLANTunnelAddr":"10.65.%[1]d.0"}`, i+1)))
+		r.block(fmt.Sprintf("10.65.%d.0/26", i+1), name)
+	}
+	r.put("ippools/default", value("IPPool", "default", `{"cidr":"10.65.0.0/16","vxlanMode":"Always","ipipMode":"Never","blockSize":26,"nodeSelector":"all()"}`))
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t) // nobody else gets the port meanwhile, or the test would find it in use
+	port := l.Addr().(*net.TCPAddr).Port
+	check.OK(t, l.Close())
+	r.put("bgpconfigurations/node.a", value("BGPConfiguration", "node.a", fmt.Sprintf(`{"listenPort":%d}`, port)))
+	r.put("bgpconfigurations/default", value("BGPConfiguration", "default", `{"asNumber":64512,"nodeToNodeMeshEnabled":true}`))
+	return r
+}
+
+// set writes a key, again if etcd is away.
+func (r *rig) set(key, value string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	check.Must(r.to.Put(ctx, key, value))(r.t)
+}
+
+func (r *rig) unset(key string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	check.Must(r.to.Delete(ctx, key))(r.t)
+}
+
+func (r *rig) put(key, value string) { r.set(v3+key, value) }
+func (r *rig) del(key string)        { r.unset(v3 + key) }
+
+// block writes a block, whose first addresses nodes have.
+func (r *rig) block(p, owner string, nodes ...string) {
+	var slots, attributes []string
+	for i, n := range nodes {
+		slots = append(slots, fmt.Sprint(i))
+		attributes = append(attributes, fmt.Sprintf(`{"handle_id":"k8s-pod-network.%d","secondary":{"namespace":"default","node":%q,"pod":"p"}}`, i, n))
+	}
+	r.set(blockKey(p), fmt.Sprintf(
+		`{"cidr":%q,"affinity":"host:%s","affinity_claim_time":"2026-01-01T00:00:00Z","allocations":[%s],"unallocated":[],"attributes":[%s],"sequenceNumber":1,"sequenceNumberForAllocation":{},"deleted":false}`,
+		p, owner, strings.Join(slots, ","), strings.Join(attributes, ",")))
+	r.set("/calico/ipam/v2/host/"+owner+"/ipv4/block/"+strings.Replace(p, "/", "-", 1), `{"state":"confirmed","deleted":false}`)
+}
+
+func blockKey(p string) string {
+	return "/calico/ipam/v2/assignment/ipv4/block/" + strings.Replace(p, "/", "-", 1)
+}
+
+// start makes a node and runs a Plane, until the test ends.
+func (r *rig) start() {
+	r.t.Helper()
+	n := check.Must(node.New(&node.Options{Owners: []string{DefaultOwner, bgp.DefaultOwner}}))(r.t)
+	r.t.Cleanup(func() { n.Close() })
+	r.node = n
+	r.plane = check.Must(New(n, &Config{
+		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
+		Etcd: Etcd{Endpoints: []string{"http://" + r.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
+	}))(r.t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := r.plane.Run(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		if rows := r.rows(); rows != "" {
+			r.t.Errorf("rows stay: %s", rows)
+		}
+	})
+}
+
+// rows are the routes of a Plane, sorted, in short.
+func (r *rig) rows() string {
+	var list []string
+	for row := range r.node.Plane().Rows(DefaultOwner) {
+		x := row.(control.Prefix)
+		list = append(list, x.Prefix.String()+" "+x.Via.VTEP.Addr().String())
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// peers are the addresses of peers, and what is announced to them.
+func (r *rig) peers() string {
+	st := r.plane.Status()
+	if st.BGP == nil {
+		return "none"
+	}
+	var list []string
+	for _, p := range st.BGP.Peers {
+		list = append(list, fmt.Sprintf("%v as %d", p.Addr, p.AS))
+	}
+	return fmt.Sprint(strings.Join(list, ", "), " ", st.BGP.Announced)
+}
+
+// wait waits until what f says is as wanted.
+func (r *rig) wait(what string, f func() string, want string) {
+	r.t.Helper()
+	got := f()
+	for end := time.Now().Add(time.Minute); got != want; got = f() {
+		if time.Now().After(end) {
+			st := r.plane.Status()
+			r.t.Fatalf("%s: %s\nwant %s\nstatus %+v", what, got, want, st)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (r *rig) stale() string { return fmt.Sprint(!r.plane.Status().Stale.IsZero()) }
+
+const (
+	initialRows  = "10.65.2.0/26 192.0.2.2, 10.65.3.0/26 192.0.2.3"
+	initialPeers = "192.0.2.2 as 64512, 192.0.2.3 as 64512 [10.65.1.0/26]"
+)
+
+// The golden resources of confd's tests, in order: see internal/model.
+func confd(t *testing.T, name string) map[string]json.RawMessage {
+	t.Helper()
+	var list []struct {
+		Name      string
+		Resources map[string]json.RawMessage
+	}
+	check.OK(t, json.Unmarshal(check.Must(os.ReadFile("internal/model/testdata/confd.json"))(t), &list))
+	for _, x := range list {
+		if x.Name == name {
+			return x.Resources
+		}
+	}
+	t.Fatalf("no %s; there are %d", name, len(list))
+	return nil
+}
