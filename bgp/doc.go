@@ -60,10 +60,10 @@
 //
 // # What it is not
 //
-// It does not read Calico's datastore, and knows no IP address management: blocks and pools are settings. In a cluster whose routes Felix
-// programs (the default of current Calico for IPIP and VXLAN), nodes announce nothing to each other that a Speaker could take. It has no
-// route policies beyond [Filter], and no namespaces: sockets are opened in that of the process. It is never the restarter of a graceful
-// restart, since forwarding ends with the process.
+// It does not read Calico's datastore, and knows no IP address management: blocks and pools are settings, which module calico makes of a
+// datastore. In a cluster whose routes Felix programs (the default of current Calico for IPIP and VXLAN), nodes announce nothing to each
+// other that a Speaker could take. It has no route policies beyond [Filter], and no namespaces: sockets are opened in that of the process.
+// It is never the restarter of a graceful restart, since forwarding ends with the process.
 //
 // # The engine
 //

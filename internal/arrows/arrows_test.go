@@ -56,11 +56,11 @@ var allowed = map[string][]string{
 	"api":     {"bfd", "frame", "switch"},
 
 	"discovery": {"arp", "control", "discovery/internal/endp", "discovery/internal/hello", "discovery/internal/seal", "discovery/internal/state", "discovery/internal/wire", "fdb", "frame", "internal/batch", "l3", "setting", "switch"}, "discovery/internal/endp": {}, "discovery/internal/hello": {}, "discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, "discovery/internal/wire": {"discovery/internal/endp", "discovery/internal/hello", "discovery/internal/state", "frame"}, // a module of its own
-	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"internal/lab/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/internal/onnode": {"control", "flannel", "node", "switch", "vtep"}, "flannel/routed": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "node", "setting", "switch"}, "internal/lab/etcdlab": {"internal/lab/check", "internal/lab/netns"}, "flannel/internal/flanneldlab": {"internal/lab/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "hostnet", "node", "port", "setting", "switch"}, // a module of its own
+	"flannel": {"control", "frame", "internal/hostaddr", "setting"}, "flannel/etcd": {"flannel", "setting"}, "flannel/storetest": {"flannel", "frame"}, "flannel/kube": {"flannel", "internal/hostaddr", "setting"}, "flannel/kube/internal/kubelab": {"internal/lab/etcdlab", "internal/lab/netns"}, "flannel/daemon": {"flannel", "flannel/etcd", "flannel/hosted", "flannel/routed", "frame", "internal/hostaddr", "node", "setting", "setting/conf", "switch"}, "flannel/internal/onnode": {"control", "flannel", "node", "switch", "vtep"}, "flannel/routed": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "node", "setting", "switch"}, "flannel/internal/flanneldlab": {"internal/lab/etcdlab", "internal/lab/netns"}, "flannel/bench": {"bench/tool"}, "flannel/hosted": {"arp", "control", "encap", "flannel", "flannel/internal/onnode", "frame", "hostnet", "node", "port", "setting", "switch"}, // a module of its own
 
 	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/batch", "internal/hostaddr", "l3", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
 
-	"calico/internal/selector": {}, // a module of its own
+	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "control", "flannel/etcd", "frame", "internal/hostaddr", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/selector": {}, // a module of its own
 
 	"evpn/bench": {},
 	"evpn":       {"arp", "bfd", "control", "evpn/internal/bgp", "evpn/internal/election", "evpn/internal/engine", "evpn/internal/mobility", "evpn/internal/route", "evpn/internal/table", "fdb", "frame", "internal/batch", "l3", "setting", "switch", "vtep"}, "evpn/internal/table": {"control", "evpn/internal/election", "evpn/internal/mobility", "evpn/internal/route", "frame", "internal/batch"}, "evpn/internal/election": {"evpn/internal/route", "frame"}, "evpn/internal/engine/memory": {"evpn/internal/engine", "evpn/internal/route"}, "evpn/internal/mobility": {"evpn/internal/route"}, "evpn/internal/route": {"frame"}, "evpn/internal/engine": {"evpn/internal/route"}, "evpn/internal/bgp": {"evpn/internal/engine", "evpn/internal/route", "evpn/internal/unnumbered", "setting"}, "evpn/internal/unnumbered": {}, // a module of its own
@@ -94,7 +94,7 @@ var allowed = map[string][]string{
 	"internal/gso":       {"frame", "internal/wire"},
 	"internal/sys":       {"frame"},
 	"internal/lab/carry": {"switch"}, "internal/lab/cni": {},
-	"internal/lab/etcdlab": {"internal/lab/netns"},
+	"internal/lab/etcdlab": {"internal/lab/check", "internal/lab/netns"},
 	"internal/lab/fake":    {"frame"},
 	"internal/lab/fault":   {},
 	"internal/lab/bird":    {"internal/lab/netns"},
