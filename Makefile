@@ -39,7 +39,7 @@ ALL = $(LONG) ./... $(patsubst %,./%/...,$(filter-out release,$(MODULES)))
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
-SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger|$\
+SINGLE = ^Test(WorstMACs|WorstResources|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger|$\
 	ManyElements|ParseHostile|Hostile|ApplyFailsAtEveryStep|ApplyFaults|ConstructorFaults|CheckRefusesWhatApplyDoes|SchemaKeys|SchemaRefuses|Drawn)$$
 
 .PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak discovery-bench evpn-bench flannel-bench release
@@ -156,7 +156,7 @@ fuzz:
 WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./snoop ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
 	@{ $(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) && \
-		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table && $(GO) test -C bgp -count=1 -v -run '^TestWorst' .; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
+		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table && $(GO) test -C bgp -count=1 -v -run '^TestWorst' . && $(GO) test -C calico -count=1 -v -run '^TestWorst' ./internal/model; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
 
 # Six passes over everything, so that what is compared takes turns; a quarter of an hour on an

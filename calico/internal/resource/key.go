@@ -39,7 +39,7 @@ var kinds = [Kinds]struct {
 	most   int // resources
 	size   int // bytes of a value
 }{
-	KindPool:          {resources + "ippools/", 1 << 12, 1 << 16},
+	KindPool:          {resources + "ippools/", 1 << 10, 1 << 16},
 	KindNode:          {resources + "nodes/", 1 << 14, 1 << 15},
 	KindConfiguration: {resources + "bgpconfigurations/", 1 << 14, 1 << 16},
 	KindPeer:          {resources + "bgppeers/", 1 << 12, 1 << 16},

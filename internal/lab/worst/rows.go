@@ -262,6 +262,14 @@ var Rows = []Row{
 		Test:  "bgp.TestWorstRoutes", Kept: 100,
 	},
 	{
+		Name:  "resources of Calico's datastore",
+		Holds: "calico/internal/model.Store.of calico/internal/model.Store.strange calico/internal/model.compiler.bad calico/internal/model.compiler.nodes calico/internal/model.compiler.pools calico/internal/model.compiler.reject calico/internal/model.compiler.taken calico/internal/model.peering.addrs calico/internal/model.peering.all calico/internal/model.peering.at calico/internal/model.peering.by calico.reader.changes",
+		Limit: "131072 blocks; 16384 nodes, BGPConfigurations and affinities of the node; 4096 BGPPeers, 1024 IPPools and BGPFilters; 262144 routes, 4096 peers, 1000 problems",
+		Share: "none: who can write to the datastore can write all",
+		Full:  "the new one; when there is room again, all are read again",
+		Test:  "calico/internal/model.TestWorstResources", Kept: 100,
+	},
+	{
 		Name:  "requests of the control socket",
 		Holds: "cmd/vxswitchd.gate.inside cmd/vxswitchd.gate.waiting cmd/vxswitchd.visitor.in cmd/vxswitchd.rate.first switch.broker.subs",
 		Limit: "64 connections, 16 streams, 3 tables; 200 requests per second",
