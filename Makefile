@@ -143,7 +143,7 @@ fuzz:
 		awk -v m=$$m '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print m, $$2, t[i]; n=0}'; done >.fuzz.list; \
 	[ -s .fuzz.list ]; end=$$(($$(date +%s) + $(FUZZCAP))); while read -r m pkg target; do \
 		case $$target in \
-		FuzzFabric) n=1000x;; FuzzSwitch|FuzzMapper) n=3000x;; \
+		FuzzFabric) n=1000x;; FuzzSwitch|FuzzMapper|FuzzCompile) n=3000x;; \
 		FuzzPlane|FuzzTable|FuzzPolicy|FuzzRoutes|FuzzRequest|FuzzCutOracle) n=6000x;; \
 		*) n=20000x;; esac; \
 		[ $$(date +%s) -lt $$end ] || n=200x; \
