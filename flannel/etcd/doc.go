@@ -18,4 +18,8 @@
 //
 // A write whose answer is lost may have happened. The store remembers what it has tried to write, and takes a key
 // for its own if it finds that there.
+//
+// # Other control planes
+//
+// A [Client] follows any keys of etcd for them, with the same settings and in the same way when etcd is away.
 package etcd
