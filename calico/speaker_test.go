@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{func(c *Config) {}, ""},
 		{func(c *Config) { c.Node = "" }, "Node"},
-		{func(c *Config) { c.Node = "a/b" }, `Node "a/b"`},
+		{func(c *Config) { c.Node = "a/b" }, `Config.Node: "a/b"`},
 		{func(c *Config) { c.VRF = "" }, "VRF"},
 		{func(c *Config) { c.Segment = 1 << 25 }, "Segment"},
 		{func(c *Config) { c.VXLAN.IPv4 = "x" }, "VXLAN.Segment: the segment of the tunnel is required"},
