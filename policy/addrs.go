@@ -1,135 +1,81 @@
 package policy
 
-import (
-	"net/netip"
-	"slices"
+import "slices"
 
-	"github.com/gaissmai/bart"
-)
-
-// An addrs looks up source or destination addresses: each prefix of a rule, or of a set that a
-// rule names, has the set of rules that it and the prefixes around it satisfy.
+// An addrs is a compiled side: the sets of rules by the class of an address, and by its services.
 type addrs struct {
-	table   *bart.Table[uint32] // nil if no rule has such addresses
-	without uint32              // for other addresses, and frames without one
+	sets     []uint32    // nil if no rule asks for addresses
+	nonIP    uint32      // of frames without an address
+	services [][]service // in order; nil if no rule asks for sets of ports
+	other    uint32      // of other services
+	portless uint32      // of packets without a port
 }
 
-// addrRules are the rules by their source or their destination addresses. It updates an addrs.
-type addrRules struct {
-	free    ruleBits               // rules without such addresses
-	literal map[netip.Prefix][]int // rules that name a prefix
-	calls   map[string][]int       // rules that name a set
-}
+// A service is a protocol with a port, as serviceOf returns it.
+type service struct{ number, set uint32 }
 
-// newAddrRules reads the addresses that of returns for all rules. It returns nil if there are none.
-func newAddrRules(p *pool, rules []Rule, of func(*Rule) ([]netip.Prefix, string)) *addrRules {
-	s := &addrRules{free: p.empty(), literal: map[netip.Prefix][]int{}, calls: map[string][]int{}}
-	for i := range rules {
-		list, set := of(&rules[i])
-		for _, x := range list {
-			s.literal[x] = append(s.literal[x], i)
-		}
-		if set != "" {
-			s.calls[set] = append(s.calls[set], i)
-		}
-		if len(list) == 0 && set == "" {
-			s.free.add(i)
-		}
+// begin returns the addrs of no class.
+func (s *side) begin(p *pool) (a addrs) {
+	if s.asksAddr {
+		a.sets, a.nonIP = []uint32{}, p.name(s.nonIP)
 	}
-	if len(s.literal) == 0 && len(s.calls) == 0 {
-		return nil
-	}
-	return s
-}
-
-func sourceOf(r *Rule) ([]netip.Prefix, string)      { return r.Src, r.SrcSet }
-func destinationOf(r *Rule) ([]netip.Prefix, string) { return r.Dst, r.DstSet }
-
-// concerns reports whether a prefix of these sets is in the look-up.
-func (s *addrRules) concerns(x netip.Prefix, sets []string) bool {
-	return len(s.literal[x]) != 0 || slices.ContainsFunc(sets, func(n string) bool { return len(s.calls[n]) != 0 })
-}
-
-// matching returns the rules that a prefix satisfies by itself.
-func (s *addrRules) matching(p *pool, x netip.Prefix, sets []string) ruleBits {
-	b := p.empty()
-	for _, r := range s.literal[x] {
-		b.add(r)
-	}
-	for _, n := range sets {
-		for _, r := range s.calls[n] {
-			b.add(r)
-		}
-	}
-	return b
-}
-
-// build makes the look-up; in has the sets of each prefix.
-func (s *addrRules) build(p *pool, in map[netip.Prefix][]string) addrs {
-	if s == nil {
-		return addrs{}
-	}
-	a := addrs{table: new(bart.Table[uint32]), without: p.name(s.free)}
-	var list []netip.Prefix
-	for x := range s.literal {
-		list = append(list, x)
-	}
-	for x, sets := range in {
-		if len(s.literal[x]) == 0 && s.concerns(x, sets) {
-			list = append(list, x)
-		}
-	}
-	slices.SortFunc(list, shorterFirst)
-	for _, x := range list { // shorter prefixes are in the table already
-		b := s.matching(p, x, in[x])
-		b.or(p.set(a.around(x)))
-		a.table.Insert(x, p.name(b))
+	if s.asksPort {
+		a.services, a.other, a.portless = [][]service{}, p.name(s.portFree), p.name(s.portless)
 	}
 	return a
 }
 
-func shorterFirst(a, b netip.Prefix) int {
-	if a.Bits() != b.Bits() {
-		return a.Bits() - b.Bits()
-	}
-	return a.Addr().Compare(b.Addr())
-}
-
-// around returns the set of the longest prefix around x that is in the table.
-func (a *addrs) around(x netip.Prefix) uint32 {
-	for y, set := range a.table.Supernets(x) {
-		if y != x {
-			return set
+// compile gives a the sets of some classes. Readers of the old ones are not disturbed.
+func (s *side) compile(p *pool, a *addrs, classes []addrClass, which []uint32) {
+	if s.asksAddr {
+		a.sets = renewed(a.sets, len(classes), which)
+		for _, c := range which {
+			a.sets[c] = p.name(s.byAddr(classes[c].labels))
 		}
 	}
-	return a.without
-}
-
-// change updates a after x has entered or left a set, with all prefixes inside x. Readers of the
-// old table are not disturbed.
-func (s *addrRules) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]string) {
-	if s == nil {
-		return
-	}
-	t := a.table
-	if !s.concerns(x, in[x]) {
-		t = t.DeletePersist(x)
-	}
-	var list []netip.Prefix
-	for y := range t.Subnets(x) {
-		if y != x {
-			list = append(list, y)
+	if s.asksPort {
+		a.services = renewed(a.services, len(classes), which)
+		for _, c := range which {
+			a.services[c] = s.servicesOf(p, classes[c].labels)
 		}
 	}
-	slices.SortFunc(list, shorterFirst)
-	if s.concerns(x, in[x]) {
-		list = slices.Insert(list, 0, x)
+}
+
+// renewed returns a list of length n that has some elements to write: behind the old ones, or in a copy.
+func renewed[T any](list []T, n int, which []uint32) []T {
+	was := len(list)
+	if slices.ContainsFunc(which, func(c uint32) bool { return int(c) < was }) {
+		list = slices.Clone(list)
 	}
-	for _, y := range list {
-		a.table = t
-		b := s.matching(p, y, in[y])
-		b.or(p.set(a.around(y)))
-		t = t.InsertPersist(y, p.name(b))
+	return slices.Grow(list, n-was)[:n]
+}
+
+func (s *side) servicesOf(p *pool, labels []label) (list []service) {
+	for _, x := range labels {
+		n := x.service()
+		i, ok := slices.BinarySearchFunc(list, n, func(v service, n uint32) int { return int(v.number) - int(n) })
+		if n != 0 && !ok {
+			list = slices.Insert(list, i, service{n, p.name(s.byPort(labels, n))})
+		}
 	}
-	a.table = t
+	return list
+}
+
+// ofService returns the set of an address of a class with a port of a protocol, which may be unknown.
+func (a *addrs) ofService(class uint32, protocol uint8, port uint16, known bool) uint32 {
+	if !known {
+		return a.portless
+	}
+	list, n := a.services[class], serviceOf(protocol, port)
+	for lo, hi := 0, len(list); lo < hi; {
+		switch mid := (lo + hi) / 2; {
+		case list[mid].number == n:
+			return list[mid].set
+		case list[mid].number < n:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return a.other
 }

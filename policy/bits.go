@@ -1,32 +1,47 @@
 package policy
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
 
-// none is the result of match if no rule is in all sets.
+	"github.com/vxswitch/vxswitch/internal/mix"
+)
+
+// none is the result of next if no rule is in all sets.
 const none = -1
 
 // A pool holds sets of rules, each once, in one array. The name of a set is its index there:
 //
-//	summary  which of the words are not zero
+//	summary  which of the words are not zero, a bit for 1<<shift of them
 //	words    bit i of word w is rule 64*w + i
 //
 // Sets are added and never changed, so readers of an older, shorter array go on.
 type pool struct {
-	words int // of a set: at most 64
+	words int // of a set
+	shift int // 0 for up to 4096 rules
 	array []uint64
-	known map[string]uint32 // by the bytes of its words; for adding only
-}
-
-func newPool(rules int) *pool {
-	return &pool{words: (rules + 63) / 64, known: map[string]uint32{}}
+	known map[uint64]uint32 // by hash; for adding only
+	fixed int               // length of the array without the sets of classes
+	spare int               // length at which those are collected
 }
 
 // ruleBits is a set under construction.
 type ruleBits []uint64
 
+func newPool(rules int) *pool {
+	p := &pool{words: (rules + 63) / 64, known: map[uint64]uint32{}}
+	for p.words > 64<<p.shift {
+		p.shift++
+	}
+	p.words = (p.words + 1<<p.shift - 1) >> p.shift << p.shift
+	return p
+}
+
 func (p *pool) empty() ruleBits { return make(ruleBits, p.words) }
 
-func (b ruleBits) add(rule int) { b[rule/64] |= 1 << (rule % 64) }
+func (b ruleBits) add(rule int)      { b[rule/64] |= 1 << (rule % 64) }
+func (b ruleBits) remove(rule int)   { b[rule/64] &^= 1 << (rule % 64) }
+func (b ruleBits) has(rule int) bool { return b[rule/64]>>(rule%64)&1 != 0 }
 
 func (b ruleBits) or(other ruleBits) {
 	for i, w := range other {
@@ -34,48 +49,77 @@ func (b ruleBits) or(other ruleBits) {
 	}
 }
 
-// set returns a copy of the set with a name.
-func (p *pool) set(name uint32) ruleBits {
-	return append(ruleBits(nil), p.array[name+1:int(name)+1+p.words]...)
+func (b ruleBits) and(other ruleBits) {
+	for i, w := range other {
+		b[i] &= w
+	}
 }
+
+// set returns the set with a name, which must not be changed.
+func (p *pool) set(name uint32) ruleBits { return p.array[name+1 : int(name)+1+p.words] }
 
 // name returns the name of a set. It adds the set if it is new.
 func (p *pool) name(b ruleBits) uint32 {
-	key := make([]byte, 0, 8*len(b))
-	sum := uint64(0)
+	sum, hash := uint64(0), uint64(1)
 	for i, w := range b {
-		for s := 0; s < 64; s += 8 {
-			key = append(key, byte(w>>s))
-		}
 		if w != 0 {
-			sum |= 1 << i
+			sum |= 1 << (i >> p.shift)
+			hash = mix.Fold(hash^w, spread^uint64(i)<<1)
 		}
 	}
-	if n, ok := p.known[string(key)]; ok {
+	n, ok := p.known[hash]
+	if ok && slices.Equal(p.set(n), b) {
 		return n
 	}
-	n := uint32(len(p.array))
+	n = uint32(len(p.array))
 	p.array = append(append(p.array, sum), b...)
-	p.known[string(key)] = n
+	if !ok { // of two with one hash the second is never found again
+		p.known[hash] = n
+	}
 	return n
 }
 
-// match returns the first rule that is in all sets.
-func match(array []uint64, sets []uint32) int {
-	sum := ^uint64(0)
+// fix notes that the sets so far stay, and makes room for those of classes.
+func (p *pool) fix() { p.fixed = len(p.array) }
+
+// reserve makes room, so that few changes of a set have to copy the array.
+func (p *pool) reserve() {
+	room := len(p.array)/2 + 256*(p.words+1)
+	p.spare = len(p.array) + room
+	p.array = slices.Grow(p.array, room)
+}
+
+// drop forgets the sets of classes. Readers keep the array that has them.
+func (p *pool) drop() {
+	p.array = slices.Clone(p.array[:p.fixed])
+	for hash, n := range p.known {
+		if int(n) >= p.fixed {
+			delete(p.known, hash)
+		}
+	}
+}
+
+// next returns the first rule from a number on that is in all sets.
+func next(array []uint64, shift int, sets []uint32, from int) int {
+	first := from / 64
+	sum := ^uint64(0) << (first >> shift)
 	for _, s := range sets {
 		sum &= array[s]
 	}
-	for sum != 0 {
-		w := bits.TrailingZeros64(sum)
-		x := ^uint64(0)
-		for _, s := range sets {
-			x &= array[int(s)+1+w]
+	for ; sum != 0; sum &= sum - 1 {
+		g := bits.TrailingZeros64(sum)
+		for w := max(g<<shift, first); w < (g+1)<<shift; w++ {
+			x := ^uint64(0)
+			if w == first {
+				x <<= from % 64
+			}
+			for _, s := range sets {
+				x &= array[int(s)+1+w]
+			}
+			if x != 0 {
+				return w<<6 + bits.TrailingZeros64(x)
+			}
 		}
-		if x != 0 {
-			return w<<6 + bits.TrailingZeros64(x)
-		}
-		sum &= sum - 1
 	}
 	return none
 }

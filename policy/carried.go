@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -13,11 +15,20 @@ func (s *Stage) Judge(src, dst frame.MAC, t frame.Tuple) (carried func(frame.Cou
 	if !rules.stateless || !k.tuple(src, dst, t) {
 		return nil, false
 	}
-	rule := rules.find(&k, s.slot)
-	if rules.actions[rule] != Allow {
+	var q query
+	rules.query(&q, &k, s.slot)
+	by := []int{rules.next(&q, &k, 0)}
+	for from, ok := rules.goesOn(by[0]); ok; from, ok = rules.goesOn(by[len(by)-1]) {
+		by = append(by, rules.next(&q, &k, from))
+	}
+	if slices.ContainsFunc(by, func(r int) bool { return rules.actions[r] == Log }) || rules.actions[by[len(by)-1]] != Allow {
 		return nil, false
 	}
-	return func(n frame.Count) { s.p.carried(rules.names[rule], rules.counters[rule], n) }, true
+	return func(n frame.Count) {
+		for _, r := range by {
+			s.p.carried(rules.names[r], rules.counters[r], n)
+		}
+	}, true
 }
 
 // Watch implements vswitch.Judge.

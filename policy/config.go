@@ -2,30 +2,33 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
-	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Bounds of a Config.
 const (
-	MaxRules        = 4096
+	MaxRules        = 16000
 	DefaultMaxFlows = 65536
 	maxMaxFlows     = 1 << 24
 )
 
 // Config holds the settings of a [Policy]. The zero value allows everything.
 type Config struct {
-	Rules   []Rule `json:"rules,omitempty"`   // at most 4096; the first that matches decides
-	Default Action `json:"default,omitempty"` // the action if no rule matches
+	// Tiers are groups of rules before Rules: in each the first rule that matches decides, or passes the frame on to the next.
+	Tiers []Tier `json:"tiers,omitempty"`
+
+	Rules   []Rule `json:"rules,omitempty"`   // the first that matches decides; at most 16,000 with those of tiers, of which those with ports in lists and in sets count twice
+	Default Action `json:"default,omitempty"` // the action if no rule matches: allow or deny
 
 	// Sets are lists of prefixes that rules name ([Policy.Update] keeps a set that is nil here).
 	Sets map[string][]netip.Prefix `json:"sets,omitempty"`
+
+	// PortSets are lists of addresses, each with a port of a protocol, that rules name: those of one service that is at another port
+	// of each host, for instance ([Policy.Update] keeps a set that is nil here).
+	PortSets map[string][]Endpoint `json:"portSets,omitempty"`
 
 	Stateless bool `json:"stateless,omitempty"` // tracks no flows: replies need rules
 
@@ -86,89 +89,4 @@ func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 		l[s.for1], l[s.or] = uint32(d/time.Second), uint32(d/time.Second)
 	}
 	return l
-}
-
-// Check returns what is wrong with the settings, as [New] and [Policy.Update] do.
-func (c *Config) Check() error {
-	w := setting.Of("policy: Config")
-	if len(c.Rules) > MaxRules {
-		w.Wrong("Rules", nil, "%d rules, at most %d are allowed", len(c.Rules), MaxRules)
-	}
-	if c.Default >= numActions {
-		w.Want("Default", uint8(c.Default), "Allow or Deny")
-	}
-	w.Number("MaxFlows", c.MaxFlows, 1, maxMaxFlows, DefaultMaxFlows)
-	for _, name := range slices.Sorted(maps.Keys(c.Sets)) {
-		if name == "" {
-			w.Wrong("Sets", nil, "a set needs a name")
-		}
-		checkPrefixes(w, fmt.Sprintf("Sets[%q]", name), c.Sets[name])
-	}
-	for i := range c.Rules {
-		w.Add(fmt.Sprintf("Rules[%d]", i), c.Rules[i].check(c.Sets))
-	}
-	c.Timeouts.ticks(w)
-	const flows = "the policy is stateless, and tracks no flows"
-	if c.Stateless && c.Routed {
-		w.Wrong("Routed", nil, flows)
-	}
-	if c.Stateless && c.PickUp {
-		w.Wrong("PickUp", nil, flows)
-	}
-	return w.Err()
-}
-
-func checkPrefixes(w *setting.Check, field string, list []netip.Prefix) {
-	for i, p := range list {
-		if !isPrefix(p) {
-			w.Want(fmt.Sprintf("%s[%d]", field, i), p, "a prefix without host bits")
-		}
-	}
-}
-
-func isPrefix(p netip.Prefix) bool {
-	return p.IsValid() && p == p.Masked() && !p.Addr().Is4In6()
-}
-
-// hasPorts reports whether a protocol's header begins with source and destination port.
-func hasPorts(protocol uint8) bool {
-	switch protocol {
-	case wire.ProtoTCP, wire.ProtoUDP, protoUDPLite, protoSCTP, protoDCCP:
-		return true
-	}
-	return false
-}
-
-func (r *Rule) check(sets map[string][]netip.Prefix) error {
-	w := setting.Of("policy: Rule")
-	if r.Action >= numActions {
-		w.Want("Action", uint8(r.Action), "Allow or Deny")
-	}
-	if r.Direction >= numDirections {
-		w.Want("Direction", uint8(r.Direction), "Both, Ingress or Egress")
-	}
-	checkPrefixes(w, "Src", r.Src)
-	checkPrefixes(w, "Dst", r.Dst)
-	for _, s := range [][2]string{{"SrcSet", r.SrcSet}, {"DstSet", r.DstSet}} {
-		if _, ok := sets[s[1]]; s[1] != "" && !ok {
-			w.Want(s[0], s[1], "the name of a set")
-		}
-	}
-	for _, l := range []struct {
-		name string
-		list []PortRange
-	}{{"SrcPorts", r.SrcPorts}, {"DstPorts", r.DstPorts}} {
-		for i, p := range l.list {
-			if p.First > p.Last {
-				w.Want(fmt.Sprintf("%s[%d]", l.name, i), p, "a range in ascending order")
-			}
-		}
-		if len(l.list) != 0 && r.Protocol != 0 && !hasPorts(r.Protocol) {
-			w.Wrong(l.name, nil, "protocol %d has no ports", r.Protocol)
-		}
-	}
-	if len(r.ICMP) != 0 && r.Protocol != wire.ProtoICMP && r.Protocol != wire.ProtoICMPv6 {
-		w.Want("Protocol", r.Protocol, "%d or %d for ICMP types", wire.ProtoICMP, wire.ProtoICMPv6)
-	}
-	return w.Err()
 }

@@ -7,12 +7,15 @@ import (
 
 // judge takes the steps in doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
-	j := judgement{p: p, rules: p.rules.Load(), counts: p.counts.Of(at.Worker), at: at, slot: slot, bytes: f.Len()}
+	j := judgement{p: p, rules: p.rules.Load(), counts: p.counts.Of(at.Worker), at: at, slot: slot, bytes: f.Len(), segment: f.VNI}
 	if !j.k.parse(f) {
 		j.event(evMalformed)
 		return frame.Drop(frame.Policy)
 	}
 	if j.rules.stateless {
+		if j.rules.logged != nil {
+			j.from = openedAt(f, at)
+		}
 		return j.byRules()
 	}
 	j.from = openedAt(f, at)
@@ -47,15 +50,16 @@ func openedAt(f *frame.Frame, at frame.At) frame.Dest {
 
 // A judgement is the state of judge for one packet.
 type judgement struct {
-	p      *Policy
-	rules  *ruleset
-	counts *counts
-	at     frame.At
-	slot   int
-	bytes  int
-	from   frame.Dest
-	vni    frame.VNI // of keys
-	k      packet
+	p       *Policy
+	rules   *ruleset
+	counts  *counts
+	at      frame.At
+	slot    int
+	bytes   int
+	from    frame.Dest
+	segment frame.VNI
+	vni     frame.VNI // of keys
+	k       packet
 }
 
 func (j *judgement) event(e event) { j.counts.events[e].Count(1, j.at.Worker) }
@@ -69,7 +73,22 @@ func (j *judgement) count(rule int) frame.Verdict {
 	return frame.Drop(frame.Policy)
 }
 
-func (j *judgement) byRules() frame.Verdict { return j.count(j.rules.find(&j.k, j.slot)) }
+func (j *judgement) byRules() frame.Verdict { return j.count(j.decide()) }
+
+// decide returns the rule that decides on the packet, and notes those with Pass and Log that it comes by.
+func (j *judgement) decide() int {
+	var q query
+	j.rules.query(&q, &j.k, j.slot)
+	r := j.rules.next(&q, &j.k, 0)
+	for from, ok := j.rules.goesOn(r); ok; from, ok = j.rules.goesOn(r) {
+		j.counts.add(j.rules.counters[r], 1, uint64(j.bytes), j.at.Worker)
+		if j.rules.actions[r] == Log {
+			j.log(r, from)
+		}
+		r = j.rules.next(&q, &j.k, from)
+	}
+	return r
+}
 
 // whole judges a packet that is not a later fragment.
 func (j *judgement) whole() frame.Verdict {
@@ -93,7 +112,7 @@ func (j *judgement) whole() frame.Verdict {
 
 // open judges a packet without a flow, and tracks the flow it opens.
 func (j *judgement) open(w *key, down bool) frame.Verdict {
-	rule := j.rules.find(&j.k, j.slot)
+	rule := j.decide()
 	v := j.count(rule)
 	if v == frame.Continue && j.k.opens(j.rules.pickUp) {
 		j.track(w, rule, down)
@@ -122,7 +141,7 @@ func (j *judgement) forward(x *found) frame.Verdict {
 	fresh := st.generation() == j.rules.generation
 	rule := st.rule()
 	if !fresh || st&slotBit(j.slot) == 0 {
-		rule = j.rules.find(&j.k, j.slot)
+		rule = j.decide()
 		if j.rules.actions[rule] != Allow {
 			if !fresh && j.p.flows.remove(x) {
 				j.event(evRevoked)
@@ -190,7 +209,7 @@ func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
 	if x.state&stClosing == 0 {
 		return j.byRules()
 	}
-	rule := j.rules.find(&j.k, j.slot)
+	rule := j.decide()
 	v := j.count(rule)
 	if v == frame.Continue && j.p.flows.remove(x) {
 		j.track(w, rule, down)

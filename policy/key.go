@@ -62,7 +62,7 @@ const (
 
 // A state is the word of a flow that changes, by compare and swap:
 //
-//	generation 32 | stamp 13 | rule 13 | assured, closing, answered, egress, ingress, down
+//	generation 32 | stamp 12 | rule 14 | assured, closing, answered, egress, ingress, down
 //
 // The stamp is that of the slot: it keeps a worker that found a flow from changing the state of
 // the next one in its slot.
@@ -78,9 +78,9 @@ const (
 
 	stSlots   = stIngress | stEgress
 	ruleShift = 6
-	ruleMask  = 1<<13 - 1
-	stampMask = 1<<13 - 1
-	stampAt   = ruleShift + 13
+	ruleMask  = 1<<14 - 1
+	stampMask = 1<<12 - 1
+	stampAt   = ruleShift + 14
 )
 
 func newState(generation uint32, rule int, flags state) state {

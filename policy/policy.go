@@ -2,8 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,16 +20,17 @@ type Policy struct {
 	waits     limits // for later fragments
 	counts    perworker.Set[counts]
 	watchers  follow.List[struct{}]
+	logs      follow.List[Logged]
 	housekept atomic.Uint64 // the tick after the last Housekeep
 	sweeping  sync.Mutex
 	in, out   Stage
 
 	mu       sync.Mutex
 	pool     *pool
-	src, dst *addrRules
-	sets     map[string]map[netip.Prefix]struct{}
-	member   map[netip.Prefix][]string // the sets a prefix is in
-	names    []string                  // of the rules
+	src, dst *side
+	lists    *lists
+	members  *members
+	names    []string // of the rules
 	counters map[string]counter
 	unused   []uint16 // counters that have no name any more
 	next     uint16   // the first counter that never had one
@@ -57,7 +56,7 @@ const (
 
 // New returns a policy. A nil cfg allows everything. The error names everything that is wrong.
 func New(cfg *Config) (*Policy, error) {
-	p := &Policy{counters: map[string]counter{}, sets: map[string]map[netip.Prefix]struct{}{}}
+	p := &Policy{counters: map[string]counter{}, lists: new(lists), members: newMembers()}
 	if err := p.Update(cfg); err != nil {
 		return nil, err
 	}
@@ -92,32 +91,35 @@ func (p *Policy) Update(cfg *Config) error {
 
 // install makes a checked Config the one in force. p.mu is held.
 func (p *Policy) install(cfg *Config) {
-	sets, member := map[string]map[netip.Prefix]struct{}{}, map[netip.Prefix][]string{}
-	for name, list := range cfg.Sets {
-		set := map[netip.Prefix]struct{}{}
-		if list == nil && p.sets[name] != nil {
-			set = p.sets[name]
-		}
-		for _, x := range list {
-			set[x] = struct{}{}
-		}
-		for x := range set {
-			member[x] = append(member[x], name)
-		}
-		sets[name] = set
-	}
-	p.sets, p.member = sets, member
-	p.pool = newPool(len(cfg.Rules))
-	s := compile(cfg, p.pool)
-	p.src, p.dst = newAddrRules(p.pool, cfg.Rules, sourceOf), newAddrRules(p.pool, cfg.Rules, destinationOf)
-	s.src, s.dst = p.src.build(p.pool, member), p.dst.build(p.pool, member)
+	rules := cfg.lines()
+	p.pool = newPool(len(rules))
+	s := compile(cfg, rules, p.pool)
+	l := listsOf(cfg, rules)
+	p.members = fillAll(cfg, l, p.lists, p.members)
+	p.lists, s.members = l, p.members.table
+	p.src, p.dst = newSide(p.pool, l, rules, sourceOf), newSide(p.pool, l, rules, destinationOf)
+	s.src, s.dst = p.src.begin(p.pool), p.dst.begin(p.pool)
+	p.pool.fix()
+	p.compileAll(s)
 	p.names = p.names[:0:0]
-	for i := range cfg.Rules {
-		p.names = append(p.names, nameOfRule(&cfg.Rules[i], i))
+	for i := range rules {
+		p.names = append(p.names, rules[i].Name)
 	}
 	s.names = append(slices.Clone(p.names), nameDefault, nameNeighbours)
 	s.counters = p.assign(s.names)
 	p.publish(s)
+}
+
+// compileAll gives s the sets of all classes of addresses. p.mu is held.
+func (p *Policy) compileAll(s *ruleset) {
+	all := make([]uint32, 0, len(p.members.classes))
+	for c := range p.members.classes {
+		all = append(all, uint32(c))
+	}
+	p.src.compile(p.pool, &s.src, p.members.classes, all)
+	p.dst.compile(p.pool, &s.dst, p.members.classes, all)
+	p.members.fresh = nil
+	p.pool.reserve()
 }
 
 // publish makes s the rules of the next packet. p.mu is held, or New runs.
@@ -161,73 +163,6 @@ func (p *Policy) number() (n uint16) {
 	}
 	p.next++
 	return p.next - 1
-}
-
-// AddToSet adds prefixes to a set under traffic, all at once. Its cost grows with the number of
-// prefixes, and of those of other sets and rules inside them, not with the size of the set.
-func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
-	return p.changeSet(name, prefixes, true)
-}
-
-// DeleteFromSet removes prefixes in the same way. It ignores those that are not in the set.
-func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
-	return p.changeSet(name, prefixes, false)
-}
-
-func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
-	for _, x := range prefixes {
-		if !isPrefix(x) {
-			return fmt.Errorf("policy: set %q: %v: must be a prefix without host bits", name, x)
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	set, ok := p.sets[name]
-	if !ok {
-		return fmt.Errorf("policy: set %q: Config.Sets has no such set", name)
-	}
-	s := *p.rules.Load()
-	changed := false
-	for _, x := range prefixes {
-		if _, in := set[x]; in == add {
-			continue
-		}
-		if add {
-			set[x] = struct{}{}
-			p.member[x] = append(p.member[x], name)
-		} else {
-			delete(set, x)
-			p.member[x] = slices.DeleteFunc(p.member[x], func(n string) bool { return n == name })
-			if len(p.member[x]) == 0 {
-				delete(p.member, x)
-			}
-		}
-		p.src.change(p.pool, &s.src, x, p.member)
-		p.dst.change(p.pool, &s.dst, x, p.member)
-		changed = true
-	}
-	if changed {
-		p.publish(&s)
-	}
-	return nil
-}
-
-// Set returns the prefixes of a set in order, nil if there is no such set.
-func (p *Policy) Set(name string) []netip.Prefix {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	set, ok := p.sets[name]
-	if !ok {
-		return nil
-	}
-	list := make([]netip.Prefix, 0, len(set))
-	for x := range set {
-		list = append(list, x)
-	}
-	slices.SortFunc(list, func(a, b netip.Prefix) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
-	})
-	return list
 }
 
 // A Stage is a Policy in one of the two slots.

@@ -22,10 +22,28 @@ type Rule struct {
 	SrcSet string         `json:"srcSet,omitempty"` // or the source is in this set
 	DstSet string         `json:"dstSet,omitempty"` // or the destination is in this set
 
-	Protocol uint8       `json:"protocol,omitempty"` // IANA number: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and frames other than IP
-	SrcPorts []PortRange `json:"srcPorts,omitempty"` // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP, or 0 for all of these
-	DstPorts []PortRange `json:"dstPorts,omitempty"` // destination ports, likewise
-	ICMP     []ICMPType  `json:"icmp,omitempty"`     // types, or type and code; Protocol is 1 or 58
+	NotSrc     []netip.Prefix `json:"notSrc,omitempty"`     // the source is in none of these
+	NotDst     []netip.Prefix `json:"notDst,omitempty"`     // the destination is in none of these
+	AllSrcSets []string       `json:"allSrcSets,omitempty"` // the source is in each of these sets, too
+	AllDstSets []string       `json:"allDstSets,omitempty"` // the destination is in each of these sets, too
+	NotSrcSets []string       `json:"notSrcSets,omitempty"` // the source is in none of these sets
+	NotDstSets []string       `json:"notDstSets,omitempty"` // the destination is in none of these sets
+
+	Protocol    uint8       `json:"protocol,omitempty"`    // IANA number: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and frames other than IP
+	NotProtocol uint8       `json:"notProtocol,omitempty"` // IP of any other protocol; 0 = no such condition
+	SrcPorts    []PortRange `json:"srcPorts,omitempty"`    // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP, or 0 for all of these
+	DstPorts    []PortRange `json:"dstPorts,omitempty"`    // destination ports, likewise
+	NotSrcPorts []PortRange `json:"notSrcPorts,omitempty"` // any other source port; Protocol as for SrcPorts
+	NotDstPorts []PortRange `json:"notDstPorts,omitempty"` // any other destination port, likewise
+
+	// SrcPortSets: or the source address, protocol and source port are in one of these of PortSets; Protocol as for SrcPorts.
+	SrcPortSets    []string `json:"srcPortSets,omitempty"`
+	DstPortSets    []string `json:"dstPortSets,omitempty"`    // or the destination address, protocol and destination port are in one of these of PortSets, likewise
+	NotSrcPortSets []string `json:"notSrcPortSets,omitempty"` // the source address, protocol and source port are in none of these of PortSets, likewise
+	NotDstPortSets []string `json:"notDstPortSets,omitempty"` // the destination address, protocol and destination port are in none of these of PortSets, likewise
+
+	ICMP    []ICMPType `json:"icmp,omitempty"`    // types, or type and code; Protocol is 1 or 58
+	NotICMP []ICMPType `json:"notICMP,omitempty"` // any other type, or type and code; Protocol is 1 or 58
 
 	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`    // source MACs
 	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`    // destination MACs
@@ -40,10 +58,12 @@ type Action uint8
 const (
 	Allow Action = iota // the frame passes
 	Deny                // it is dropped under frame.Policy
+	Pass                // the rules of the next tier decide; in the last one, the default of the policy
+	Log                 // it is told of, once a second at most for a rule, and the next rule decides
 	numActions
 )
 
-var actionNames = []string{"allow", "deny"}
+var actionNames = []string{"allow", "deny", "pass", "log"}
 
 // Direction is the slot that a rule applies to, seen from the switch.
 type Direction uint8
@@ -143,7 +163,14 @@ func (t *ICMPType) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// span returns the types and codes as an interval of type<<8 | code.
+// spans returns types and codes as intervals of type<<8 | code.
+func spans(types []ICMPType) (list []PortRange) {
+	for _, t := range types {
+		list = append(list, t.span())
+	}
+	return list
+}
+
 func (t ICMPType) span() PortRange {
 	if t.OneCode {
 		return Port(uint16(t.Type)<<8 | uint16(t.Code))

@@ -189,7 +189,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"Config.Rules: 4100", "Rules[0].Src[0]: ", "Rules[0].Dst[0]: ", `Rules[0].SrcSet: "no"`, "Rules[0].Action: 7",
+		"Config.Rules: 16004", "Rules[0].Src[0]: ", "Rules[0].Dst[0]: ", `Rules[0].SrcSet: "no"`, "Rules[0].Action: 7",
 		"Rules[1].DstPorts[1]: 9-8", "Rules[1].DstPorts: protocol 1", "Rules[1].Direction: ", "Rules[2].Protocol: 0: must be 1 or 58", `Rules[2].DstSet: "neither"`,
 		"Default: 2", "MaxFlows: -1", "Sets: a set", `Sets["x"][0]: `, "Timeouts.UDP: 1ms", "Timeouts.TCP: -1s",
 		"Routed: the policy is stateless, and tracks no flows", "PickUp: the policy is stateless, and tracks no flows",

@@ -24,11 +24,15 @@ node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.p
 node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
-policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
-policy.identity.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
-policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
-policy.ruleset.dmac policy.ruleset.ether policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
-policy.addrRules.free policy.addrRules.literal
+policy.Policy.counters policy.Policy.names policy.Policy.unused policy.addrClass.labels policy.addrs.services policy.addrs.sets
+policy.asked.all policy.asked.list policy.asked.not policy.asked.notPortSets policy.asked.notSets policy.asked.portSets
+policy.filling.nodes policy.filling.order policy.filling.pairs policy.identity.macs policy.lists.literal policy.lists.ports
+policy.lists.sets policy.members.byKey policy.members.classes policy.members.free policy.members.fresh policy.pool.array
+policy.pool.known policy.portList.is policy.portList.not policy.ports.page policy.ports.sets policy.ports.starts
+policy.ruleset.actions policy.ruleset.after policy.ruleset.array policy.ruleset.base policy.ruleset.counters policy.ruleset.dmac
+policy.ruleset.ether policy.ruleset.logged policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.side.free
+policy.side.less policy.side.need policy.side.needless policy.side.needs policy.side.nonIP policy.side.none policy.side.portFree
+policy.side.portless policy.side.ports policy.side.some
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members switch.port.matching

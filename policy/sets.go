@@ -1,0 +1,200 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Lists are the numbers of what prefixes may be in: each prefix that a rule has, and sets.
+type lists struct {
+	literal     map[netip.Prefix]uint32
+	sets, ports map[string]uint32
+	n           uint32
+}
+
+// listsOf numbers the lists of a Config.
+func listsOf(cfg *Config, rules []line) *lists {
+	l := &lists{literal: map[netip.Prefix]uint32{}, sets: map[string]uint32{}, ports: map[string]uint32{}}
+	for name := range cfg.Sets {
+		l.sets[name] = l.next()
+	}
+	for name := range cfg.PortSets {
+		l.ports[name] = l.next()
+	}
+	for i := range rules {
+		r := &rules[i]
+		for _, list := range [][]netip.Prefix{r.Src, r.Dst, r.NotSrc, r.NotDst} {
+			for _, x := range list {
+				if _, ok := l.literal[x]; !ok {
+					l.literal[x] = l.next()
+				}
+			}
+		}
+	}
+	return l
+}
+
+func (l *lists) next() uint32 {
+	l.n++
+	return l.n - 1
+}
+
+// fillAll makes the members of a Config. Sets that are nil there have those that they had.
+func fillAll(cfg *Config, l, old *lists, had *members) *members {
+	n := len(l.literal)
+	for _, list := range cfg.Sets {
+		n += len(list)
+	}
+	f := fill(n)
+	for x, number := range l.literal {
+		f.add(x, newLabel(number, 0))
+	}
+	kept := map[uint32]uint32{} // old numbers of lists
+	for _, name := range slices.Sorted(maps.Keys(cfg.Sets)) {
+		number := l.sets[name]
+		for _, x := range cfg.Sets[name] {
+			f.add(x, newLabel(number, 0))
+		}
+		if was, ok := old.sets[name]; ok && cfg.Sets[name] == nil {
+			kept[was] = number
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.PortSets)) {
+		number := l.ports[name]
+		for _, e := range cfg.PortSets[name] {
+			f.add(e.prefix(), newLabel(number, e.service()))
+		}
+		if was, ok := old.ports[name]; ok && cfg.PortSets[name] == nil {
+			kept[was] = number
+		}
+	}
+	if len(kept) != 0 {
+		had.each(func(x netip.Prefix, was label) {
+			if number, ok := kept[was.list()]; ok {
+				f.add(x, newLabel(number, was.service()))
+			}
+		})
+	}
+	return f.end()
+}
+
+// AddToSet adds prefixes to a set under traffic, all at once. Its cost grows with the number of
+// prefixes, and of those of other sets and rules inside them, not with the size of the set.
+func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
+	return p.changeSet(name, prefixes, true)
+}
+
+// DeleteFromSet removes prefixes in the same way. It ignores those that are not in the set.
+func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
+	return p.changeSet(name, prefixes, false)
+}
+
+func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
+	for _, x := range prefixes {
+		if !isPrefix(x) {
+			return fmt.Errorf("policy: set %q: %v: must be a prefix without host bits", name, x)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list, ok := p.lists.sets[name]
+	if !ok {
+		return fmt.Errorf("policy: set %q: Config.Sets has no such set", name)
+	}
+	changed := false
+	for _, x := range prefixes {
+		changed = p.members.change(x, newLabel(list, 0), add) || changed
+	}
+	p.changed(changed)
+	return nil
+}
+
+// AddToPortSet adds members to one of PortSets, as AddToSet does.
+func (p *Policy) AddToPortSet(name string, members ...Endpoint) error {
+	return p.changePortSet(name, members, true)
+}
+
+// DeleteFromPortSet removes members in the same way.
+func (p *Policy) DeleteFromPortSet(name string, members ...Endpoint) error {
+	return p.changePortSet(name, members, false)
+}
+
+func (p *Policy) changePortSet(name string, members []Endpoint, add bool) error {
+	for _, e := range members {
+		if !e.valid() {
+			return fmt.Errorf("policy: set of ports %q: %v: must be %s", name, e, endpointForm)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list, ok := p.lists.ports[name]
+	if !ok {
+		return fmt.Errorf("policy: set of ports %q: Config.PortSets has no such set", name)
+	}
+	changed := false
+	for _, e := range members {
+		changed = p.members.change(e.prefix(), newLabel(list, e.service()), add) || changed
+	}
+	p.changed(changed)
+	return nil
+}
+
+// changed puts changed members into force. p.mu is held.
+func (p *Policy) changed(is bool) {
+	if !is {
+		return
+	}
+	s := p.rules.Load().with(p.members)
+	if len(p.pool.array) > p.pool.spare {
+		p.pool.drop()
+		p.compileAll(s)
+	} else {
+		p.src.compile(p.pool, &s.src, p.members.classes, p.members.fresh)
+		p.dst.compile(p.pool, &s.dst, p.members.classes, p.members.fresh)
+		p.members.fresh = p.members.fresh[:0]
+	}
+	p.publish(s)
+}
+
+// Set returns the prefixes of a set in order, nil if there is no such set.
+func (p *Policy) Set(name string) []netip.Prefix {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	number, ok := p.lists.sets[name]
+	if !ok {
+		return nil
+	}
+	list := []netip.Prefix{}
+	p.members.each(func(x netip.Prefix, l label) {
+		if l.list() == number {
+			list = append(list, x)
+		}
+	})
+	slices.SortFunc(list, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
+	})
+	return list
+}
+
+// PortSet returns the members of one of PortSets in order, nil if there is no such set.
+func (p *Policy) PortSet(name string) []Endpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	number, ok := p.lists.ports[name]
+	if !ok {
+		return nil
+	}
+	list := []Endpoint{}
+	p.members.each(func(x netip.Prefix, l label) {
+		if l.list() == number {
+			list = append(list, Endpoint{x.Addr(), uint8(l.service() >> 16), uint16(l.service())})
+		}
+	})
+	slices.SortFunc(list, func(a, b Endpoint) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), int(a.Protocol)-int(b.Protocol), int(a.Port)-int(b.Port))
+	})
+	return list
+}

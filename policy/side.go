@@ -1,0 +1,168 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// A side is what all rules ask of one end of a packet, its source or its destination. It makes an addrs.
+type side struct {
+	asksAddr, asksPort bool
+	free               ruleBits // rules without a list of addresses of which the address must be in one
+	needless           ruleBits // rules without sets that the address must be in
+	portFree           ruleBits // rules without sets of ports of which the port must be in one
+	portless           ruleBits // rules that ask for no sets of ports
+	nonIP              ruleBits // rules that ask for no address
+
+	// Rules by the lists that they name:
+	some, none  [][]int // the address is in the list, in no such list
+	need        [][]int // it must be: the first list of needs
+	needs       map[int][]uint32
+	ports, less [][]int // the port is in the set, in no such set
+}
+
+// An asked is what a rule asks of one end.
+type asked struct {
+	list, not             []netip.Prefix
+	set                   string
+	all, notSets          []string
+	portSets, notPortSets []string
+}
+
+func sourceOf(r *Rule) asked {
+	return asked{r.Src, r.NotSrc, r.SrcSet, r.AllSrcSets, r.NotSrcSets, r.SrcPortSets, r.NotSrcPortSets}
+}
+
+func destinationOf(r *Rule) asked {
+	return asked{r.Dst, r.NotDst, r.DstSet, r.AllDstSets, r.NotDstSets, r.DstPortSets, r.NotDstPortSets}
+}
+
+func (a *asked) addr() bool {
+	return len(a.list)+len(a.not)+len(a.all)+len(a.notSets) != 0 || a.set != ""
+}
+
+func (a *asked) port() bool { return len(a.portSets)+len(a.notPortSets) != 0 }
+
+// newSide reads what of returns for all rules. All lists have their numbers.
+func newSide(p *pool, l *lists, rules []line, of func(*Rule) asked) *side {
+	s := &side{
+		free: p.empty(), needless: p.empty(), portFree: p.empty(), portless: p.empty(), nonIP: p.empty(), needs: map[int][]uint32{},
+		some: make([][]int, l.n), none: make([][]int, l.n), need: make([][]int, l.n), ports: make([][]int, l.n), less: make([][]int, l.n),
+	}
+	for i := range rules {
+		a := of(&rules[i].Rule)
+		s.addrsOf(l, i, &a)
+		s.portsOf(l, i, &a)
+	}
+	return s
+}
+
+func (s *side) addrsOf(l *lists, rule int, a *asked) {
+	if !a.addr() {
+		s.nonIP.add(rule)
+	} else {
+		s.asksAddr = true
+	}
+	for _, x := range a.list {
+		at := &s.some[l.literal[x]]
+		*at = append(*at, rule)
+	}
+	if a.set != "" {
+		at := &s.some[l.sets[a.set]]
+		*at = append(*at, rule)
+	} else if len(a.list) == 0 {
+		s.free.add(rule)
+	}
+	for _, x := range a.not {
+		at := &s.none[l.literal[x]]
+		*at = append(*at, rule)
+	}
+	for _, name := range a.notSets {
+		at := &s.none[l.sets[name]]
+		*at = append(*at, rule)
+	}
+	for _, name := range a.all {
+		s.needs[rule] = append(s.needs[rule], l.sets[name])
+	}
+	if len(a.all) == 0 {
+		s.needless.add(rule)
+	} else {
+		at := &s.need[s.needs[rule][0]]
+		*at = append(*at, rule)
+	}
+}
+
+func (s *side) portsOf(l *lists, rule int, a *asked) {
+	if !a.port() {
+		s.portless.add(rule)
+	} else {
+		s.asksPort = true
+	}
+	if len(a.portSets) == 0 {
+		s.portFree.add(rule)
+	}
+	for _, name := range a.portSets {
+		at := &s.ports[l.ports[name]]
+		*at = append(*at, rule)
+	}
+	for _, name := range a.notPortSets {
+		at := &s.less[l.ports[name]]
+		*at = append(*at, rule)
+	}
+}
+
+// byAddr returns the rules that an address with labels satisfies.
+func (s *side) byAddr(labels []label) ruleBits {
+	b := slices.Clone(s.free)
+	for _, x := range labels {
+		for _, r := range s.some[x.list()] {
+			b.add(r)
+		}
+	}
+	if len(s.needs) != 0 {
+		needs := slices.Clone(s.needless)
+		for _, x := range labels {
+			for _, r := range s.need[x.list()] {
+				if hasAll(labels, s.needs[r]) {
+					needs.add(r)
+				}
+			}
+		}
+		b.and(needs)
+	}
+	for _, x := range labels {
+		for _, r := range s.none[x.list()] {
+			b.remove(r)
+		}
+	}
+	return b
+}
+
+func hasAll(labels []label, lists []uint32) bool {
+	for _, n := range lists {
+		if _, ok := slices.BinarySearch(labels, newLabel(n, 0)); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// byPort returns the rules that a service satisfies of an address with labels.
+func (s *side) byPort(labels []label, service uint32) ruleBits {
+	b := slices.Clone(s.portFree)
+	for _, x := range labels {
+		if x.service() == service {
+			for _, r := range s.ports[x.list()] {
+				b.add(r)
+			}
+		}
+	}
+	for _, x := range labels {
+		if x.service() == service {
+			for _, r := range s.less[x.list()] {
+				b.remove(r)
+			}
+		}
+	}
+	return b
+}
