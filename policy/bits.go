@@ -79,14 +79,14 @@ func (p *pool) name(b ruleBits) uint32 {
 	return n
 }
 
-// fix notes that the sets so far stay, and makes room for those of classes.
+// fix notes that the sets so far stay.
 func (p *pool) fix() { p.fixed = len(p.array) }
 
-// reserve makes room, so that few changes of a set have to copy the array.
-func (p *pool) reserve() {
-	room := len(p.array)/2 + 256*(p.words+1)
-	p.spare = len(p.array) + room
-	p.array = slices.Grow(p.array, room)
+// reserve makes room for n sets, and for half as many more, so that few changes have to collect those of no class.
+func (p *pool) reserve(n int) {
+	n = (n + n/2 + 256) * (p.words + 1)
+	p.array = slices.Grow(p.array, n)
+	p.spare = len(p.array) + n
 }
 
 // drop forgets the sets of classes. Readers keep the array that has them.

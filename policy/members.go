@@ -109,10 +109,11 @@ func around(t *bart.Table[member], x netip.Prefix) uint32 {
 // A filling makes members out of many prefixes at once.
 type filling struct {
 	*members
-	nodes []node                 // labels of prefixes; the first is none
-	order [2][129][]netip.Prefix // IPv4 and IPv6 by length
-	pairs map[[2]uint32]uint32   // what join has returned
-	label label                  // of the prefixes that add gets
+	nodes []node               // labels of prefixes; the first is none
+	list  []netip.Prefix       // each once
+	bits  [129]bool            // lengths of these
+	pairs map[[2]uint32]uint32 // what join has returned
+	label label                // of the prefixes that add gets
 	note  func(member, bool) (member, bool)
 	is    bool // the prefix is new
 }
@@ -123,8 +124,9 @@ type node struct {
 	rest  uint32
 }
 
+// fill returns the filling of so many prefixes.
 func fill(prefixes int) *filling {
-	f := &filling{members: newMembers(), nodes: make([]node, 1, prefixes+1), pairs: map[[2]uint32]uint32{}}
+	f := &filling{members: newMembers(), nodes: make([]node, 1, prefixes+1), pairs: map[[2]uint32]uint32{}, list: make([]netip.Prefix, 0, prefixes)}
 	f.note = func(x member, known bool) (member, bool) {
 		f.is = !known
 		f.nodes = append(f.nodes, node{f.label, x.own})
@@ -137,37 +139,38 @@ func fill(prefixes int) *filling {
 func (f *filling) add(x netip.Prefix, l label) {
 	f.label = l
 	if f.table.Modify(x, f.note); f.is {
-		family := 1
-		if x.Addr().Is4() {
-			family = 0
-		}
-		f.order[family][x.Bits()] = append(f.order[family][x.Bits()], x)
+		f.list = append(f.list, x)
+		f.bits[x.Bits()] = true
 	}
 }
 
 // end returns the members.
 func (f *filling) end() *members {
 	var labels []label
-	for family := range f.order {
-		inside := false // a shorter prefix is in the table
-		for _, list := range f.order[family] {
-			for _, x := range list { // shorter ones have their class already
-				e, _ := f.table.Get(x)
-				labels = labels[:0]
-				for n := e.own; n != 0; n = f.nodes[n].rest {
-					labels = append(labels, f.nodes[n].label)
-				}
-				slices.Sort(labels)
-				e.own = f.class(slices.Compact(labels))
-				e.all = e.own
-				if inside {
-					e.all = f.joined(around(f.table, x), e.own)
-				}
-				f.hold(e)
-				f.table.Insert(x, e)
-			}
-			inside = inside || len(list) != 0
+	inside := false // a shorter prefix is in the table
+	for bits, some := range f.bits {
+		if !some {
+			continue
 		}
+		for _, x := range f.list {
+			if x.Bits() != bits { // shorter ones have their class already
+				continue
+			}
+			e, _ := f.table.Get(x)
+			labels = labels[:0]
+			for n := e.own; n != 0; n = f.nodes[n].rest {
+				labels = append(labels, f.nodes[n].label)
+			}
+			slices.Sort(labels)
+			e.own = f.class(slices.Compact(labels))
+			e.all = e.own
+			if inside {
+				e.all = f.joined(around(f.table, x), e.own)
+			}
+			f.hold(e)
+			f.table.Insert(x, e)
+		}
+		inside = true
 	}
 	f.fresh = nil
 	return f.members

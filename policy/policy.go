@@ -113,13 +113,13 @@ func (p *Policy) install(cfg *Config) {
 // compileAll gives s the sets of all classes of addresses. p.mu is held.
 func (p *Policy) compileAll(s *ruleset) {
 	all := make([]uint32, 0, len(p.members.classes))
+	p.pool.reserve(2 * len(p.members.classes))
 	for c := range p.members.classes {
 		all = append(all, uint32(c))
 	}
 	p.src.compile(p.pool, &s.src, p.members.classes, all)
 	p.dst.compile(p.pool, &s.dst, p.members.classes, all)
 	p.members.fresh = nil
-	p.pool.reserve()
 }
 
 // publish makes s the rules of the next packet. p.mu is held, or New runs.

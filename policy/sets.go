@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -44,31 +43,34 @@ func (l *lists) next() uint32 {
 
 // fillAll makes the members of a Config. Sets that are nil there have those that they had.
 func fillAll(cfg *Config, l, old *lists, had *members) *members {
-	n := len(l.literal)
-	for _, list := range cfg.Sets {
+	n, kept := len(l.literal), map[uint32]uint32{} // the number of each old list
+	for name, list := range cfg.Sets {
 		n += len(list)
+		if was, ok := old.sets[name]; ok && list == nil {
+			kept[was] = l.sets[name]
+		}
+	}
+	for name, list := range cfg.PortSets {
+		n += len(list)
+		if was, ok := old.ports[name]; ok && list == nil {
+			kept[was] = l.ports[name]
+		}
+	}
+	if len(kept) != 0 {
+		n += had.table.Size()
 	}
 	f := fill(n)
 	for x, number := range l.literal {
 		f.add(x, newLabel(number, 0))
 	}
-	kept := map[uint32]uint32{} // old numbers of lists
-	for _, name := range slices.Sorted(maps.Keys(cfg.Sets)) {
-		number := l.sets[name]
-		for _, x := range cfg.Sets[name] {
-			f.add(x, newLabel(number, 0))
-		}
-		if was, ok := old.sets[name]; ok && cfg.Sets[name] == nil {
-			kept[was] = number
+	for name, list := range cfg.Sets {
+		for _, x := range list {
+			f.add(x, newLabel(l.sets[name], 0))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.PortSets)) {
-		number := l.ports[name]
-		for _, e := range cfg.PortSets[name] {
-			f.add(e.prefix(), newLabel(number, e.service()))
-		}
-		if was, ok := old.ports[name]; ok && cfg.PortSets[name] == nil {
-			kept[was] = number
+	for name, list := range cfg.PortSets {
+		for _, e := range list {
+			f.add(e.prefix(), newLabel(l.ports[name], e.service()))
 		}
 	}
 	if len(kept) != 0 {

@@ -19,6 +19,8 @@ type side struct {
 	need        [][]int // it must be: the first list of needs
 	needs       map[int][]uint32
 	ports, less [][]int // the port is in the set, in no such set
+
+	scratch [2]ruleBits
 }
 
 // An asked is what a rule asks of one end.
@@ -111,16 +113,18 @@ func (s *side) portsOf(l *lists, rule int, a *asked) {
 	}
 }
 
-// byAddr returns the rules that an address with labels satisfies.
+// byAddr returns the rules that an address with labels satisfies, until it is called again.
 func (s *side) byAddr(labels []label) ruleBits {
-	b := slices.Clone(s.free)
+	b := append(s.scratch[0][:0], s.free...)
+	s.scratch[0] = b
 	for _, x := range labels {
 		for _, r := range s.some[x.list()] {
 			b.add(r)
 		}
 	}
 	if len(s.needs) != 0 {
-		needs := slices.Clone(s.needless)
+		needs := append(s.scratch[1][:0], s.needless...)
+		s.scratch[1] = needs
 		for _, x := range labels {
 			for _, r := range s.need[x.list()] {
 				if hasAll(labels, s.needs[r]) {
@@ -147,9 +151,10 @@ func hasAll(labels []label, lists []uint32) bool {
 	return true
 }
 
-// byPort returns the rules that a service satisfies of an address with labels.
+// byPort returns the rules that a service satisfies of an address with labels, until it or byAddr is called again.
 func (s *side) byPort(labels []label, service uint32) ruleBits {
-	b := slices.Clone(s.portFree)
+	b := append(s.scratch[0][:0], s.portFree...)
+	s.scratch[0] = b
 	for _, x := range labels {
 		if x.service() == service {
 			for _, r := range s.ports[x.list()] {

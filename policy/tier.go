@@ -42,7 +42,8 @@ type line struct {
 const maxLines = MaxRules + 2
 
 // lines returns what a valid Config compiles to.
-func (c *Config) lines() (list []line) {
+func (c *Config) lines() []line {
+	list := make([]line, 0, c.count())
 	for i := range c.Tiers {
 		t, first := &c.Tiers[i], len(list)
 		for i := range t.Rules {
