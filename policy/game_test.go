@@ -91,7 +91,84 @@ func (c *chooser) rule() (r Rule) {
 	case 2:
 		r.EtherTypes = []uint16{[]uint16{0x800, 0x86dd, 0x806, 0x88cc}[c.n(4)]}
 	}
+	c.more(&r)
 	return r
+}
+
+// more gives a rule conditions that most have not.
+func (c *chooser) more(r *Rule) {
+	names := []string{"a", "b"}
+	sets := func() []string { return names[:1+c.n(2)] }
+	ported := r.Protocol == 0 || hasPorts(r.Protocol)
+	what := c.n(256)
+	if what < 64 {
+		r.NotSrc = c.prefixes()
+	}
+	if what%5 == 1 {
+		r.NotDst = c.prefixes()
+	}
+	if what%7 == 1 {
+		r.AllSrcSets = sets()
+	}
+	if what%7 == 2 {
+		r.AllDstSets = sets()
+	}
+	if what%9 == 1 {
+		r.NotSrcSets = sets()
+	}
+	if what%9 == 2 {
+		r.NotDstSets = sets()
+	}
+	if what%11 == 1 {
+		r.NotProtocol = []uint8{1, 6, 17, 47}[c.n(4)]
+	}
+	switch {
+	case ported && what%4 == 0:
+		switch c.n(6) {
+		case 0:
+			r.NotSrcPorts = c.ports()
+		case 1:
+			r.NotDstPorts = c.ports()
+		case 2:
+			r.SrcPortSets = sets()
+		case 3:
+			r.DstPortSets = sets()
+		case 4:
+			r.NotSrcPortSets = sets()
+		case 5:
+			r.NotDstPortSets, r.SrcPortSets, r.DstPortSets = sets(), sets(), sets()
+		}
+	case !ported && r.Protocol != 47 && what%3 == 0:
+		r.NotICMP = []ICMPType{{Type: []uint8{0, 3, 8, 128}[c.n(4)], OneCode: c.n(2) == 0}}
+	}
+	if what%6 == 5 {
+		r.Action = []Action{Pass, Log}[c.n(2)]
+	}
+}
+
+func (c *chooser) endpoint() Endpoint {
+	return Endpoint{ipOf(c.n(3) == 0, c.n(5)), []uint8{6, 17, 132}[c.n(3)], uint16(c.n(4)) * 300}
+}
+
+func (c *chooser) endpoints() (list []Endpoint) {
+	for range 1 + c.n(8) {
+		list = append(list, c.endpoint())
+	}
+	return list
+}
+
+func (c *chooser) tiers() (list []Tier) {
+	for i := range c.n(4) {
+		t := Tier{Name: fmt.Sprint("tier", i), Direction: Direction([]int{0, 0, 1, 2}[c.n(4)])}
+		if n := c.n(5); n < 3 {
+			t.Default = new([]Action{Allow, Deny, Pass}[n])
+		}
+		for range c.n(6) {
+			t.Rules = append(t.Rules, c.rule())
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 func (c *chooser) config(old *Config) *Config {
@@ -104,9 +181,14 @@ func (c *chooser) config(old *Config) *Config {
 	for range c.n(20) * many {
 		cfg.Rules = append(cfg.Rules, c.rule())
 	}
+	cfg.PortSets = map[string][]Endpoint{"a": c.endpoints(), "b": c.endpoints()}
+	cfg.Tiers = c.tiers()
 	if old != nil && c.n(2) == 0 { // most of it as it was
 		*cfg = *old
 		cfg.Rules = append([]Rule{c.rule()}, old.Rules...)
+		if c.n(2) == 0 {
+			cfg.Tiers = c.tiers()
+		}
 	}
 	return cfg
 }
@@ -166,9 +248,8 @@ func play(t testing.TB, in []byte, steps int) {
 	m := &model{cfg: cfg, flows: map[modelKey]*modelFlow{}, fragments: map[modelKey]*modelFlow{}, stats: Stats{Rules: map[string]Count{}}}
 	names := func() {
 		rules := map[string]Count{}
-		for i := range cfg.Rules {
-			name := nameOfRule(&cfg.Rules[i], i)
-			rules[name] = m.stats.Rules[name]
+		for _, r := range m.rules() {
+			rules[r.name] = m.stats.Rules[r.name]
 		}
 		m.stats.Rules = rules
 	}
@@ -177,8 +258,15 @@ func play(t testing.TB, in []byte, steps int) {
 	for step := 0; step < steps && len(c.in) > 0; step++ {
 		switch c.n(40) {
 		case 0:
+			was := cfg
 			cfg = c.config(cfg)
-			l.update(cfg)
+			if reflect.DeepEqual(was.Sets, cfg.Sets) && c.n(2) == 0 { // as if they were written once more
+				kept := *cfg
+				kept.Sets, kept.PortSets = map[string][]netip.Prefix{"a": nil, "b": nil}, map[string][]Endpoint{"a": nil, "b": cfg.PortSets["b"]}
+				l.update(&kept)
+			} else {
+				l.update(cfg)
+			}
 			m.cfg = cfg
 			m.change++
 			names()
@@ -208,6 +296,28 @@ func play(t testing.TB, in []byte, steps int) {
 			}
 			continue
 		case 3:
+			name, x, add := []string{"a", "b"}[c.n(2)], c.endpoint(), c.n(2) == 0
+			i := slices.Index(cfg.PortSets[name], x)
+			if add {
+				must(t, l.p.AddToPortSet(name, x))
+			} else {
+				must(t, l.p.DeleteFromPortSet(name, x))
+			}
+			if add == (i < 0) {
+				sets := map[string][]Endpoint{"a": slices.Clone(cfg.PortSets["a"]), "b": slices.Clone(cfg.PortSets["b"])}
+				if add {
+					sets[name] = append(sets[name], x)
+				} else {
+					sets[name] = slices.DeleteFunc(sets[name], func(y Endpoint) bool { return y == x })
+				}
+				next := *cfg
+				next.PortSets = sets
+				cfg = &next
+				m.cfg = cfg
+				m.change++
+			}
+			continue
+		case 4:
 			l.at.Tick += frame.Tick(c.n(100))
 			l.p.Housekeep(l.at.Tick)
 			continue

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -162,6 +163,37 @@ func (s *seenBy) flowing() bool {
 	return !s.icmp || s.request || s.r
 }
 
+// A modelRule is a rule where it stands.
+type modelRule struct {
+	Rule
+	name string
+	of   Direction // of its tier
+	tier int
+}
+
+// rules returns all in one list; the default of a tier is a rule for all but ARP and ND.
+func (m *model) rules() (list []modelRule) {
+	for n, t := range m.cfg.Tiers {
+		for i, r := range t.Rules {
+			if r.Direction != Both && t.Direction != Both && r.Direction != t.Direction {
+				continue
+			}
+			name := r.Name
+			if name == "" {
+				name = fmt.Sprintf("%s#%d", t.Name, i)
+			}
+			list = append(list, modelRule{r, name, t.Direction, n})
+		}
+		if t.Default != nil && *t.Default != Pass {
+			list = append(list, modelRule{Rule{Action: *t.Default}, t.Name, t.Direction, n})
+		}
+	}
+	for i, r := range m.cfg.Rules {
+		list = append(list, modelRule{r, nameOfRule(&r, i), Both, len(m.cfg.Tiers)})
+	}
+	return list
+}
+
 func (m *model) matches(r *Rule, s *seenBy, slot int) bool {
 	if r.Direction != Both && int(r.Direction) != slot+1 {
 		return false
@@ -170,37 +202,95 @@ func (m *model) matches(r *Rule, s *seenBy, slot int) bool {
 	if s.arp && !names || s.nd && !names && len(r.ICMP) == 0 {
 		return false
 	}
-	in := func(a netip.Addr, list []netip.Prefix, set string) bool {
-		if list == nil && set == "" {
-			return true
-		}
-		return a.IsValid() && slices.ContainsFunc(append(slices.Clip(list), m.cfg.Sets[set]...), func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	port := func(n uint16, list []PortRange) bool {
-		return list == nil || s.ports && slices.ContainsFunc(list, func(p PortRange) bool { return p.First <= n && n <= p.Last })
-	}
 	mac := func(list []frame.MAC, of func() []byte) bool {
 		return list == nil || s.eth != nil && slices.ContainsFunc(list, func(m frame.MAC) bool { return string(m[:]) == string(of()) })
 	}
-	return in(s.src, r.Src, r.SrcSet) && in(s.dst, r.Dst, r.DstSet) &&
+	icmp := func(list []ICMPType) bool {
+		return slices.ContainsFunc(list, func(t ICMPType) bool { return t.Type == s.typ && (!t.OneCode || t.Code == s.code) })
+	}
+	return m.addr(s.src, sourceOf(r)) && m.addr(s.dst, destinationOf(r)) &&
 		(r.Protocol == 0 || s.src.IsValid() && s.protocol == r.Protocol) &&
-		port(s.sport, r.SrcPorts) && port(s.dport, r.DstPorts) &&
-		(r.ICMP == nil || s.icmp && slices.ContainsFunc(r.ICMP, func(t ICMPType) bool { return t.Type == s.typ && (!t.OneCode || t.Code == s.code) })) &&
+		(r.NotProtocol == 0 || s.src.IsValid() && s.protocol != r.NotProtocol) &&
+		m.port(s, Endpoint{s.src, s.protocol, s.sport}, r.SrcPorts, r.NotSrcPorts, r.SrcPortSets, r.NotSrcPortSets) &&
+		m.port(s, Endpoint{s.dst, s.protocol, s.dport}, r.DstPorts, r.NotDstPorts, r.DstPortSets, r.NotDstPortSets) &&
+		(r.ICMP == nil || s.icmp && icmp(r.ICMP)) && (r.NotICMP == nil || s.icmp && !icmp(r.NotICMP)) &&
 		mac(r.SrcMACs, func() []byte { return s.eth.SrcMAC }) && mac(r.DstMACs, func() []byte { return s.eth.DstMAC }) &&
 		(r.EtherTypes == nil || slices.Contains(r.EtherTypes, s.etherType)) &&
 		(r.Groups == nil || slices.Contains(r.Groups, s.group))
 }
 
-func (m *model) find(s *seenBy, slot int) (int, bool) {
-	for i := range m.cfg.Rules {
-		if m.matches(&m.cfg.Rules[i], s, slot) {
-			return i, m.cfg.Rules[i].Action == Allow
+// addr reports whether an address is as a rule asks.
+func (m *model) addr(a netip.Addr, r asked) bool {
+	in := func(list []netip.Prefix) bool {
+		return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	if !a.IsValid() {
+		return r.list == nil && r.set == "" && r.not == nil && r.all == nil && r.notSets == nil
+	}
+	if (r.list != nil || r.set != "") && !in(r.list) && !in(m.cfg.Sets[r.set]) || in(r.not) {
+		return false
+	}
+	for _, set := range r.all {
+		if !in(m.cfg.Sets[set]) {
+			return false
+		}
+	}
+	for _, set := range r.notSets {
+		if in(m.cfg.Sets[set]) {
+			return false
+		}
+	}
+	return true
+}
+
+// port reports whether one end of a packet is as a rule asks.
+func (m *model) port(s *seenBy, e Endpoint, is, not []PortRange, sets, notSets []string) bool {
+	if is == nil && not == nil && sets == nil && notSets == nil {
+		return true
+	}
+	in := func(list []PortRange) bool {
+		return slices.ContainsFunc(list, func(p PortRange) bool { return p.First <= e.Port && e.Port <= p.Last })
+	}
+	inSet := func(name string) bool { return slices.Contains(m.cfg.PortSets[name], e) }
+	return s.ports && (is == nil && sets == nil || in(is) || slices.ContainsFunc(sets, inSet)) && !in(not) && !slices.ContainsFunc(notSets, inSet)
+}
+
+// find returns the rule that decides.
+func (m *model) find(s *seenBy, slot int) (rule int, pass bool) {
+	rule, pass, _ = m.search(s, slot)
+	return rule, pass
+}
+
+// search returns those with Pass and Log before it, too.
+func (m *model) search(s *seenBy, slot int) (rule int, pass bool, past []int) {
+	rules := m.rules()
+	for i := 0; i < len(rules); i++ {
+		r := &rules[i]
+		if r.of != Both && int(r.of) != slot+1 || !m.matches(&r.Rule, s, slot) {
+			continue
+		}
+		if r.Action < Pass {
+			return i, r.Action == Allow, past
+		}
+		if past = append(past, i); r.Action == Pass {
+			for i+1 < len(rules) && rules[i+1].tier == r.tier {
+				i++
+			}
 		}
 	}
 	if s.arp || s.nd {
-		return -2, true
+		return -2, true, past
 	}
-	return -1, m.cfg.Default == Allow
+	return -1, m.cfg.Default == Allow, past
+}
+
+// decide is find for a packet that is judged by rules now.
+func (m *model) decide(s *seenBy, slot, n int) (rule int, pass bool) {
+	rule, pass, past := m.search(s, slot)
+	for _, r := range past {
+		m.count(r, n)
+	}
+	return rule, pass
 }
 
 func (m *model) count(rule, n int) {
@@ -211,7 +301,7 @@ func (m *model) count(rule, n int) {
 	case -1:
 		m.stats.Default = add(m.stats.Default)
 	default:
-		name := nameOfRule(&m.cfg.Rules[rule], rule)
+		name := m.rules()[rule].name
 		m.stats.Rules[name] = add(m.stats.Rules[name])
 	}
 }
@@ -234,7 +324,7 @@ func (f *modelFlow) dead(now frame.Tick) bool {
 func (m *model) judge(f *frame.Frame, n int, vni frame.VNI, slot int, now frame.Tick) bool {
 	s := look(f.Bytes(), f.Kind)
 	s.group = f.GBP.ID
-	byRules := func() bool { r, ok := m.find(&s, slot); m.count(r, n); return ok }
+	byRules := func() bool { r, ok := m.decide(&s, slot, n); m.count(r, n); return ok }
 	if m.cfg.Stateless {
 		return byRules()
 	}
@@ -280,7 +370,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 		}
 	}
 	open := func() bool {
-		r, ok := m.find(s, slot)
+		r, ok := m.decide(s, slot, n)
 		m.count(r, n)
 		if !ok || s.r || s.protocol == 6 && !s.syn {
 			return ok
@@ -300,7 +390,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 	}
 	if f := m.flows[k]; f != nil {
 		if f.change != m.change || !f.slots[slot] {
-			r, ok := m.find(s, slot)
+			r, ok := m.decide(s, slot, n)
 			if !ok {
 				if f.change != m.change {
 					delete(m.flows, k)
@@ -331,6 +421,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 			return byRules()
 		}
 		if r, ok := m.find(s, slot); !ok {
+			m.decide(s, slot, n)
 			m.count(r, n)
 			return false
 		}
