@@ -153,6 +153,7 @@ func FuzzJudge(f *testing.F) {
 	for range 8 {
 		cfg.Rules = append(cfg.Rules, randomRule(r))
 	}
+	cfg.Tiers = []Tier{{Name: "first", Rules: []Rule{{Action: Pass, NotSrc: prefixes("10.0.0.0/24")}, {Action: Deny, NotDstPorts: []PortRange{{100, 65535}}}}}}
 	p := check.Must(New(cfg))(f)
 	g := check.Must(NewGuard(&GuardConfig{Addrs: prefixes("10.0.0.0/8", "fd00::/64")}))(f)
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -15,7 +15,7 @@ import (
 
 // FuzzText: what is read out of text is written as text that reads the same.
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"80", "8000-8100", "3/4", "0/0", "allow", "deny", "ingress", "both", "70-60", "+1", "1/", ""} {
+	for _, s := range []string{"80", "8000-8100", "3/4", "0/0", "allow", "deny", "ingress", "both", "70-60", "+1", "1/", "", "10.0.0.1,tcp:80", "fd00::1,132:80", "pass", "log"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -23,7 +23,7 @@ func FuzzText(f *testing.F) {
 			encoding.TextUnmarshaler
 			encoding.TextMarshaler
 		}
-		for _, x := range [][2]text{{new(PortRange), new(PortRange)}, {new(ICMPType), new(ICMPType)}, {new(Action), new(Action)}, {new(Direction), new(Direction)}} {
+		for _, x := range [][2]text{{new(PortRange), new(PortRange)}, {new(ICMPType), new(ICMPType)}, {new(Action), new(Action)}, {new(Direction), new(Direction)}, {new(Endpoint), new(Endpoint)}} {
 			if x[0].UnmarshalText([]byte(s)) != nil {
 				continue
 			}
@@ -134,7 +134,11 @@ func FuzzProcess(f *testing.F) {
 	strict := newLab(f, &Config{Stateless: true, Rules: []Rule{
 		{Action: Deny, DstPorts: []PortRange{Port(80)}}, {Action: Deny, Src: prefixes("10.0.0.3/32", "fd00::3/128")}, {Action: Deny, EtherTypes: []uint16{0x806, 0x88cc}},
 		{Action: Deny, Protocol: 58, ICMP: []ICMPType{{Type: 134}}},
-	}}).p.Ingress()
+		{Action: Deny, Protocol: 17, NotDstPorts: []PortRange{{0, 9999}}, NotSrcSets: []string{"all"}},
+		{Action: Deny, DstPortSets: []string{"http"}},
+	}, Tiers: []Tier{{Name: "first", Rules: []Rule{{Action: Log, NotProtocol: 6}, {Action: Pass, AllDstSets: []string{"all"}}, {Action: Deny, Protocol: 6, NotSrcPorts: []PortRange{{1000, 65535}}}}}},
+		Sets: map[string][]netip.Prefix{"all": prefixes("10.0.0.0/8", "fd00::/8")}, PortSets: map[string][]Endpoint{"http": {{ipOf(false, 2), 6, 8080}}},
+	}).p.Ingress()
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {
 		if x := frame.Make(b); strict.Process(&x, frame.At{Worker: 1}) != frame.Continue {
 			refusedInAll(t, b, strict)

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -12,6 +13,11 @@ import (
 func TestAllocations(t *testing.T) {
 	cfg := allowed()
 	cfg.Rules = append(cfg.Rules, Rule{SrcMACs: []frame.MAC{macOf(9)}, DstPorts: []PortRange{{7, 9}}, SrcPorts: []PortRange{{7, 9}}, EtherTypes: []uint16{5}})
+	cfg.PortSets = map[string][]Endpoint{"p": {{ipOf(false, 2), 17, 0}}}
+	cfg.Tiers = []Tier{{Name: "t", Rules: []Rule{
+		{Action: Log, SrcSet: "s", NotDst: prefixes("192.0.2.0/24")}, {Action: Deny, NotDstPortSets: []string{"p"}, SrcPorts: []PortRange{{7, 9}}}, {Action: Pass},
+	}}}
+	cfg.Sets = map[string][]netip.Prefix{"s": prefixes("10.0.0.0/8", "fd00::/8")}
 	l := newLab(t, cfg)
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
 	must(t, err)

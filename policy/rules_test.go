@@ -216,7 +216,12 @@ func TestJSON(t *testing.T) {
 			Name: "web", Action: Deny, Direction: Egress, Src: prefixes("10.0.0.0/8"), DstSet: "x", Protocol: 6,
 			SrcPorts: []PortRange{{1024, 65535}}, DstPorts: []PortRange{Port(80)}, SrcMACs: []frame.MAC{macOf(1)}, EtherTypes: []uint16{0x800}, Groups: []uint16{7},
 		}, {Protocol: 1, ICMP: []ICMPType{{Type: 8}, {3, 4, true}}}},
-		Default: Deny, Sets: map[string][]netip.Prefix{"x": prefixes("fd00::/64")}, MaxFlows: 9, Timeouts: Timeouts{UDP: time.Minute},
+		Tiers: []Tier{{Name: "first", Direction: Ingress, Default: new(Pass), Rules: []Rule{{
+			Action: Log, NotSrc: prefixes("10.0.0.0/8"), NotDst: prefixes("fd00::/8"), AllSrcSets: []string{"x"}, AllDstSets: []string{"x"}, NotSrcSets: []string{"x"}, NotDstSets: []string{"x"},
+			NotProtocol: 1, NotSrcPorts: []PortRange{Port(1)}, NotDstPorts: []PortRange{Port(2)}, SrcPortSets: []string{"p"}, DstPortSets: []string{"p"}, NotSrcPortSets: []string{"p"}, NotDstPortSets: []string{"p"},
+		}, {Action: Pass, Protocol: 1, NotICMP: []ICMPType{{3, 4, true}}}}}},
+		PortSets: map[string][]Endpoint{"p": {{ipOf(false, 1), 6, 80}}},
+		Default:  Deny, Sets: map[string][]netip.Prefix{"x": prefixes("fd00::/64")}, MaxFlows: 9, Timeouts: Timeouts{UDP: time.Minute},
 	}
 	b, err := json.Marshal(cfg)
 	must(t, err)
@@ -224,7 +229,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, cfg) {
 		t.Errorf("%v, %+v\n%s", err, got, b)
 	}
-	for _, s := range []string{`"1024-65535"`, `"80"`, `"3/4"`, `"8"`, `"deny"`, `"egress"`, `"dstSet"`, `"02:00:00:00:00:01"`} {
+	for _, s := range []string{`"1024-65535"`, `"80"`, `"3/4"`, `"8"`, `"deny"`, `"egress"`, `"dstSet"`, `"02:00:00:00:00:01"`, `"10.0.0.1,tcp:80"`, `"pass"`, `"log"`, `"notICMP"`} {
 		if !strings.Contains(string(b), s) {
 			t.Errorf("no %s in %s", s, b)
 		}
