@@ -220,6 +220,7 @@ func (n *Node) setPolicy(c *Policy) error {
 	}
 	p, err := policy.New(&c.Config)
 	if err == nil {
+		n.noteLogged(c.Name, p)
 		n.policies[c.Name] = &rules{c.MaxFlows, p}
 	}
 	return err

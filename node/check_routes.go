@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/policy"
 )
 
 // bare reports whether a segment carries IP without Ethernet.
@@ -40,6 +38,16 @@ func (k *checker) gatewayBFD(key string, g *Segment) {
 	}
 }
 
+// hasMACs reports whether rules of a policy match by MAC.
+func hasMACs(p *Policy) bool {
+	for r := range p.AllRules() {
+		if len(r.SrcMACs)+len(r.DstMACs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (k *checker) gateway(key string, g *Segment) {
 	w, bare := g.Gateway, g.bare(k.wanted)
 	cfg := g.iface(new(arp.Responder), func(frame.Dest, *frame.Frame) bool { return false })
@@ -55,7 +63,7 @@ func (k *checker) gateway(key string, g *Segment) {
 		k.Want(key+".vrf", w.VRF, "the name of a VRF")
 	}
 	k.policyName(key+".policy", w.Policy, g)
-	if p := k.policies[w.Policy]; p != nil && slices.ContainsFunc(p.Rules, func(r policy.Rule) bool { return len(r.SrcMACs)+len(r.DstMACs) > 0 }) {
+	if p := k.policies[w.Policy]; p != nil && hasMACs(p) {
 		k.Fail(key+".policy", w.Policy, "has rules with srcMACs or dstMACs, which would match no packet that is routed; must be a policy without")
 	}
 	here := strconv.Itoa(int(g.VNI))

@@ -53,6 +53,7 @@ type Node struct {
 	prober  *prober
 	offload offloader
 	kick    chan struct{} // for retry
+	logged  chan loggedBy // by rules with the action Log
 	open    openers
 	fault   func(step string) error // for tests: returns an error instead of a step
 
@@ -96,7 +97,7 @@ func New(o *Options) (*Node, error) {
 		}
 	}
 	n := &Node{
-		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, down: map[string]*outage{}, kick: make(chan struct{}, 1), left: map[string][]port.Address{},
+		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, down: map[string]*outage{}, kick: make(chan struct{}, 1), logged: make(chan loggedBy, 64), left: map[string][]port.Address{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{}, roles: map[roleKey]*vswitch.Role{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -143,6 +144,7 @@ func (n *Node) Run(ctx context.Context) error {
 	follower.Go(func() { n.prober.run(following) })
 	follower.Go(func() { n.retry(following) })
 	follower.Go(func() { n.followMTUs(following) })
+	follower.Go(func() { n.writeLogged(following) })
 	err := n.sw.Run(ctx)
 	stop()
 	follower.Wait()

@@ -35,6 +35,7 @@ var forms = map[reflect.Type]form{
 	reflect.TypeFor[policy.MACPrefix]():   {"MAC, `\"00:00:5e:00:00:00/24\"`", text(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(/[0-9]+)?$|^[0-9A-Fa-f]{4}(\.[0-9A-Fa-f]{4}){2}(/[0-9]+)?$`)},
 	reflect.TypeFor[underlay.PortRange](): {"`\"49152-65535\"`", text(`^[0-9]{1,5}-[0-9]{1,5}$`)},
 	reflect.TypeFor[policy.PortRange]():   {"`\"80\"`, `\"8000-8100\"`", text(`^[0-9]+(-[0-9]+)?$`)},
+	reflect.TypeFor[policy.Endpoint]():    {"`\"10.0.0.1,tcp:80\"`, `\"fd00::1,132:80\"`", text(`^[0-9A-Fa-f:.]+,[a-z0-9]+:[0-9]{1,5}$`)},
 	reflect.TypeFor[policy.ICMPType]():    {"`\"3\"`, `\"3/4\"`", text(`^[0-9]+(/[0-9]+)?$`)},
 	reflect.TypeFor[vswitch.Class](): {"list of `\"broadcast\"`, `\"multicast\"`, `\"unknown\"`",
 		schema{"type": "array", "items": schema{"enum": []string{"broadcast", "multicast", "unknown"}}}},
