@@ -35,7 +35,7 @@ func (t *lockedText) String() string {
 func TestLoggedPackets(t *testing.T) {
 	var text lockedText
 	n := check.Must(New(&Options{Log: slog.New(slog.NewTextHandler(&text, nil))}))(t)
-	cfg := check.Must(Parse([]byte(`{"policies": [{"name": "p", "stateless": true, "tiers": [{"name": "first", "rules": [{"name": "seen", "action": "log"}]}]}]}`)))(t)
+	cfg := check.Must(Parse([]byte(`{"policies": [{"name": "p", "stateless": true, "tiers": [{"name": "first", "rules": [{"name": "seen", "action": "log"}], "default": "allow"}]}]}`)))(t)
 	check.OK(t, n.Apply(cfg))
 	f := frame.Make(append(bytes.Repeat([]byte{2}, 12), 0x88, 0xb5, 1, 2, 3, 4))
 	s := n.Policies()["p"].Egress()

@@ -13,7 +13,7 @@
 //	  2 ICMP error       about a packet of a flow?                -> passes: Related
 //	  3 flow             reply to the flow's opener?              -> passes: Replies
 //	                     the opener's, admitted in this slot?     -> passes, counts for its rule
-//	  4 rules            the first that matches decides           -> passes or is dropped, counted
+//	  4 tiers, rules     the first that matches decides           -> passes or is dropped, counted
 //	                     none: ARP and ND pass, else the default
 //	  5 passed           and opens a flow?                        -> tracked, if there is room
 //
@@ -27,6 +27,14 @@
 // no extension header) are exempt from most rules, or a default of Deny would cut hosts off:
 // rules with EtherTypes or MACs apply to both, rules with ICMP types to ND. ARP and ND that no
 // such rule matches pass.
+//
+// Conditions that begin with Not have the same bounds: a rule with NotSrc matches only IP, one with NotDstPorts or sets of ports only
+// packets with ports, one with NotICMP only ICMP other than ND. An address is in no prefix of the other family.
+//
+// [Config.Tiers] come before [Config.Rules]. In each the first rule that matches decides, and no other tier is asked; one with
+// [Pass] leaves the decision to the next tier, as does a tier without a default if none of its rules matches. Rules with [Log]
+// decide nothing: [Policy.WatchLog] tells of what they match. Rules with Pass and Log count, too: what comes by them when the
+// rules decide, which of a flow is its first packet, and the next one after a change.
 //
 // # Framings
 //
@@ -45,7 +53,9 @@
 //
 // Rules are compiled. Each field of a frame selects the set of rules it satisfies, one bit a
 // rule; the first bit in all sets is the answer. A word above each set says which of its words
-// are not zero, so a thousand rules cost about as much as ten.
+// are not zero, so a thousand rules cost about as much as ten. An address selects by the lists and sets that it is in, however many
+// addresses are in the same ones; so a member of a set is changed without the rules. What is compiled takes an eighth of a byte for
+// each rule and each combination of sets that some address is in.
 //
 // # Flows
 //
@@ -80,7 +90,8 @@
 // # In the kernel
 //
 // Package offload may carry packets past a guard and a stateless policy, which then count for their rules as well, within a second:
-// those of TCP, UDP and the echo of ICMP that pass, without fragments, IP options and extension headers. With flows tracked it carries none.
+// those of TCP, UDP and the echo of ICMP that pass, without fragments, IP options and extension headers, and by no rule with Log. With flows
+// tracked it carries none.
 //
 // # Concurrency
 //

@@ -18,9 +18,9 @@ type FlowStats struct {
 }
 
 // Stats counts packets. Each is in exactly one of Rules, Default, Neighbours, Replies, Related,
-// Fragments and Malformed.
+// Fragments and Malformed, but for rules with Pass and Log, which count it in addition.
 type Stats struct {
-	Rules      map[string]Count `json:"rules"`      // by the rule's name, packets of its flows included
+	Rules      map[string]Count `json:"rules"`      // by the rule's name, or the tier's for its default; packets of its flows included
 	Default    Count            `json:"default"`    // no rule matched
 	Neighbours Count            `json:"neighbours"` // ARP and ND that no rule matched
 	Replies    uint64           `json:"replies"`    // passed as replies of a flow
