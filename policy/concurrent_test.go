@@ -127,3 +127,44 @@ func TestConcurrentCounts(t *testing.T) {
 		t.Errorf("%d counted of %d", got, want)
 	}
 }
+
+// Members of sets come and go, and with them classes of addresses, whose numbers are used again: host 1 keeps its port and its set,
+// host 2 never has both, whatever else there is.
+func TestConcurrentMembers(t *testing.T) {
+	p, err := New(&Config{
+		Default: Deny, Stateless: true,
+		Sets: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32"), "b": {}}, PortSets: map[string][]Endpoint{"p": {{ipOf(false, 1), 17, 7}}, "q": {}},
+		Tiers: []Tier{{Name: "first", Rules: []Rule{{Action: Log, NotDstSets: []string{"b"}}, {Action: Pass, DstPortSets: []string{"p"}, AllDstSets: []string{"a"}}, {Action: Deny}}}},
+		Rules: []Rule{{DstSet: "a"}},
+	})
+	must(t, err)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for w := range 2 {
+		wg.Go(func() {
+			for n := 0; !stop.Load(); n++ {
+				for dst, want := range map[int]bool{1: true, 2: false} {
+					x := pkt{kind: "udp", src: 3, dst: dst, dport: 7}
+					f := x.frame(t)
+					if got := p.Ingress().Process(&f, frame.At{Worker: w + 1, Tick: frame.Tick(n / 100)}) == frame.Continue; got != want {
+						t.Errorf("to host %d: passed %v", dst, got)
+						return
+					}
+				}
+			}
+		})
+	}
+	for n := range 2000 {
+		x := ipOf(false, 2+n%20)
+		one, e := netip.PrefixFrom(x, 32), Endpoint{x, 17, 7}
+		set, ports := []string{"b", "a"}[b2i(n%3 == 0)], []string{"p", "q"}[b2i(n%3 == 0)]
+		must(t, p.AddToSet(set, one))
+		must(t, p.AddToPortSet(ports, e))
+		must(t, p.AddToPortSet("q", Endpoint{ipOf(false, 1), 17, uint16(n)}))
+		must(t, p.DeleteFromSet(set, one))
+		must(t, p.DeleteFromPortSet(ports, e))
+		must(t, p.DeleteFromPortSet("q", Endpoint{ipOf(false, 1), 17, uint16(n)}))
+	}
+	stop.Store(true)
+	wg.Wait()
+}

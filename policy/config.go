@@ -26,8 +26,8 @@ type Config struct {
 	// Sets are lists of prefixes that rules name ([Policy.Update] keeps a set that is nil here).
 	Sets map[string][]netip.Prefix `json:"sets,omitempty"`
 
-	// PortSets are lists of addresses, each with a port of a protocol, that rules name: those of one service that is at another port
-	// of each host, for instance ([Policy.Update] keeps a set that is nil here).
+	// PortSets are lists of addresses, each with a port of a protocol, that rules name, such as those of a service that is at
+	// another port of each host ([Policy.Update] keeps a set that is nil here).
 	PortSets map[string][]Endpoint `json:"portSets,omitempty"`
 
 	Stateless bool `json:"stateless,omitempty"` // tracks no flows: replies need rules

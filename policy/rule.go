@@ -36,11 +36,10 @@ type Rule struct {
 	NotSrcPorts []PortRange `json:"notSrcPorts,omitempty"` // any other source port; Protocol as for SrcPorts
 	NotDstPorts []PortRange `json:"notDstPorts,omitempty"` // any other destination port, likewise
 
-	// SrcPortSets: or the source address, protocol and source port are in one of these of PortSets; Protocol as for SrcPorts.
-	SrcPortSets    []string `json:"srcPortSets,omitempty"`
-	DstPortSets    []string `json:"dstPortSets,omitempty"`    // or the destination address, protocol and destination port are in one of these of PortSets, likewise
-	NotSrcPortSets []string `json:"notSrcPortSets,omitempty"` // the source address, protocol and source port are in none of these of PortSets, likewise
-	NotDstPortSets []string `json:"notDstPortSets,omitempty"` // the destination address, protocol and destination port are in none of these of PortSets, likewise
+	SrcPortSets    []string `json:"srcPortSets,omitempty"`    // or the source address, protocol and source port are in one of these sets of ports; Protocol as for SrcPorts
+	DstPortSets    []string `json:"dstPortSets,omitempty"`    // or the destination address, protocol and destination port are in one of these sets of ports, likewise
+	NotSrcPortSets []string `json:"notSrcPortSets,omitempty"` // the source address, protocol and source port are in none of these sets of ports, likewise
+	NotDstPortSets []string `json:"notDstPortSets,omitempty"` // the destination address, protocol and destination port are in none of these sets of ports, likewise
 
 	ICMP    []ICMPType `json:"icmp,omitempty"`    // types, or type and code; Protocol is 1 or 58
 	NotICMP []ICMPType `json:"notICMP,omitempty"` // any other type, or type and code; Protocol is 1 or 58
@@ -58,7 +57,7 @@ type Action uint8
 const (
 	Allow Action = iota // the frame passes
 	Deny                // it is dropped under frame.Policy
-	Pass                // the rules of the next tier decide; in the last one, the default of the policy
+	Pass                // the rules of the next tier decide; behind the last tier those of the policy, and there its default
 	Log                 // it is told of, once a second at most for a rule, and the next rule decides
 	numActions
 )

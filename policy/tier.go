@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A Tier is a group of rules. The first one that matches decides; one with Pass leaves the decision to the next tier,
-// behind the last to Config.Rules.
+// A Tier is a group of rules. The first one that matches decides; one with Pass leaves the decision to the next tier, or
+// behind the last to the rules of the policy.
 type Tier struct {
 	Name      string    `json:"name"`               // needed: names the counter of its default, and those of its rules without a name: NAME#0, NAME#1, ...
 	Direction Direction `json:"direction,omitzero"` // which frames it applies to, seen from the switch
