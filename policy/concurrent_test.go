@@ -154,7 +154,7 @@ func TestConcurrentMembers(t *testing.T) {
 			}
 		})
 	}
-	for n := range 2000 {
+	for n := range 500 {
 		x := ipOf(false, 2+n%20)
 		one, e := netip.PrefixFrom(x, 32), Endpoint{x, 17, 7}
 		set, ports := []string{"b", "a"}[b2i(n%3 == 0)], []string{"p", "q"}[b2i(n%3 == 0)]

@@ -19,20 +19,20 @@ capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
 l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
-node.Node.down node.Node.kick node.Node.left node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.names policy.Policy.unused policy.addrClass.labels policy.addrs.services policy.addrs.sets
 policy.asked.all policy.asked.list policy.asked.not policy.asked.notPortSets policy.asked.notSets policy.asked.portSets
-policy.filling.nodes policy.filling.order policy.filling.pairs policy.identity.macs policy.lists.literal policy.lists.ports
+policy.filling.nodes policy.filling.bits policy.filling.list policy.filling.pairs policy.identity.macs policy.lists.literal policy.lists.ports
 policy.lists.sets policy.members.byKey policy.members.classes policy.members.free policy.members.fresh policy.pool.array
 policy.pool.known policy.portList.is policy.portList.not policy.ports.page policy.ports.sets policy.ports.starts
 policy.ruleset.actions policy.ruleset.after policy.ruleset.array policy.ruleset.base policy.ruleset.counters policy.ruleset.dmac
 policy.ruleset.ether policy.ruleset.logged policy.ruleset.names policy.ruleset.protocols policy.ruleset.smac policy.side.free
 policy.side.less policy.side.need policy.side.needless policy.side.needs policy.side.nonIP policy.side.none policy.side.portFree
-policy.side.portless policy.side.ports policy.side.some
+policy.side.portless policy.side.ports policy.side.scratch policy.side.some
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members switch.port.matching
