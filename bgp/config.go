@@ -2,7 +2,9 @@ package bgp
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net/netip"
@@ -318,6 +320,9 @@ func (c *Config) nextHop(p netip.Prefix) netip.Addr {
 	return netip.Addr{}
 }
 
+// Restarts reports whether [Speaker.Configure] refuses to change c into next.
+func (c *Config) Restarts(next *Config) bool { return c.fixed(next) != "" }
+
 // fixed returns the first field that is another one in next and cannot change.
 func (c *Config) fixed(next *Config) string {
 	switch {
@@ -335,12 +340,19 @@ func (c *Config) fixed(next *Config) string {
 	return ""
 }
 
+// CheckFiles returns as [setting.Errors] which password files cannot be read, or have no password, as [New] and [Speaker.Configure] do.
+func (c *Config) CheckFiles() error {
+	_, err := c.peers()
+	return err
+}
+
 // peers returns the settings of the peers for the engine, with passwords from files.
 func (c *Config) peers() (list []engine.Peer, err error) {
+	w := setting.Of("bgp: Config")
 	for i, p := range c.Peers {
 		if p.PasswordFile != "" {
 			if p.Password, err = readPassword(p.PasswordFile); err != nil {
-				return nil, fmt.Errorf("bgp: Config.Peers[%d].PasswordFile: %w", i, err)
+				w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "%v", err)
 			}
 		}
 		imports, exports := c.rules(&p)
@@ -351,18 +363,20 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 			AllPaths: p.AllPaths, Import: imports, Export: exports,
 		})
 	}
-	return list, nil
+	return list, w.Err()
 }
 
-// readPassword returns the first line of a file.
+// readPassword returns the first line of a file. Its errors do not name the file.
 func readPassword(file string) (string, error) {
 	text, err := os.ReadFile(file)
-	if err != nil {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return "", path.Err
+	} else if err != nil {
 		return "", err
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" || len(line) > 80 {
-		return "", fmt.Errorf("%q: the first line has %d bytes; must have 1 to 80", file, len(line))
+		return "", fmt.Errorf("the first line has %d bytes; must have 1 to 80", len(line))
 	}
 	return line, nil
 }

@@ -2,6 +2,7 @@ package bgp
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 func good() *Config {
@@ -112,9 +114,31 @@ func TestPassword(t *testing.T) {
 		switch {
 		case want == "":
 			check.OK(t, err)
+			check.OK(t, c.CheckFiles())
 			check.Equal(t, "password", list[0].Password, "secret")
 		case err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sss"):
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	c.Peers[0].PasswordFile = "nowhere"
+	var errs setting.Errors
+	if err := c.CheckFiles(); !errors.As(err, &errs) || err.Error() != `bgp: Config.Peers[0].PasswordFile: "nowhere": no such file or directory` {
+		t.Error(err)
+	}
+}
+
+// Settings that a Speaker cannot change need another one, and others do not.
+func TestRestarts(t *testing.T) {
+	for name, edit := range map[string]func(c *Config){
+		"AS": func(c *Config) { c.AS = 1 }, "RouterID": func(c *Config) { c.RouterID = addr("10.0.0.9") }, "Listen": func(c *Config) { c.Listen = nil },
+		"Port": func(c *Config) { c.Port = 1790 }, "VRF": func(c *Config) { c.VRF = "w" },
+	} {
+		next := good()
+		if edit(next); !good().Restarts(next) {
+			t.Errorf("%s: does not restart", name)
+		}
+	}
+	next := good()
+	next.Peers, next.Announce, next.Segment = nil, nil, 0
+	check.True(t, !good().Restarts(next), "restarts for peers, blocks and the segment")
 }
