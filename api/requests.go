@@ -44,6 +44,9 @@ var Requests = []Request{
 	{"GET", "/v1/evpn/es", nil, nil, []EVPNEthernetSegment{}, false},
 	{"GET", "/v1/evpn/routes", []string{"type", "vni", "peer"}, nil, []EVPNRoute{}, false},
 	{"GET", "/v1/evpn/duplicates", nil, nil, []EVPNDuplicate{}, false},
+	{"GET", "/v1/bgp", nil, nil, BGP{}, false},
+	{"GET", "/v1/bgp/peers", nil, nil, []BGPPeer{}, false},
+	{"GET", "/v1/bgp/routes", []string{"peer"}, nil, []BGPRoute{}, false},
 	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
 	{"GET", "/v1/ovsdb/leftout", nil, nil, []OVSDBRow{}, false},
 	{"GET", "/v1/discovery", nil, nil, Discovery{}, false},
@@ -187,6 +190,19 @@ func (c *Client) EVPNRoutes(ctx context.Context, q Query) ([]EVPNRoute, error) {
 // EVPNDuplicates returns the MACs that have moved too often.
 func (c *Client) EVPNDuplicates(ctx context.Context) ([]EVPNDuplicate, error) {
 	return ask[[]EVPNDuplicate](ctx, c, "/v1/evpn/duplicates", nil)
+}
+
+// BGP returns the state of the section bgp. Without the section it is an [*Error] with status 404, as are the lists.
+func (c *Client) BGP(ctx context.Context) (BGP, error) { return ask[BGP](ctx, c, "/v1/bgp", nil) }
+
+// BGPPeers returns the peers of the section bgp.
+func (c *Client) BGPPeers(ctx context.Context) ([]BGPPeer, error) {
+	return ask[[]BGPPeer](ctx, c, "/v1/bgp/peers", nil)
+}
+
+// BGPRoutes returns the routes of the node and the best ones of peers, also those that are not taken, or those of one "peer".
+func (c *Client) BGPRoutes(ctx context.Context, q Query) ([]BGPRoute, error) {
+	return ask[[]BGPRoute](ctx, c, "/v1/bgp/routes", q)
 }
 
 // OVSDB returns the state of the section ovsdb. Without the section it is an [*Error] with status 404.

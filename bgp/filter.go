@@ -11,11 +11,11 @@ import (
 // are chosen and Config.Import is asked, and export about what it gets from us. The first rule that matches counts. With none,
 // a route is imported, and exported if it is ours, or one that we reflect.
 type Filter struct {
-	Name     string       `json:"name"` // by which peers have it; needed
-	ImportV4 []FilterRule `json:"importV4,omitempty"`
-	ExportV4 []FilterRule `json:"exportV4,omitempty"`
-	ImportV6 []FilterRule `json:"importV6,omitempty"`
-	ExportV6 []FilterRule `json:"exportV6,omitempty"`
+	Name     string       `json:"name"`               // by which peers have it; needed
+	ImportV4 []FilterRule `json:"importV4,omitempty"` // for IPv4 routes of the peer, in order
+	ExportV4 []FilterRule `json:"exportV4,omitempty"` // for IPv4 routes that the peer gets, in order
+	ImportV6 []FilterRule `json:"importV6,omitempty"` // for IPv6 routes of the peer, in order
+	ExportV6 []FilterRule `json:"exportV6,omitempty"` // for IPv6 routes that the peer gets, in order
 }
 
 // A FilterRule matches routes that all its conditions are true of; without conditions, all.

@@ -14,7 +14,7 @@ type Encapsulation uint8
 const (
 	Never Encapsulation = iota // as they are
 	IPIP                       // in IP (RFC 2003)
-	VXLAN
+	VXLAN                      // to a MAC of nodes (RFC 7348)
 )
 
 var encapsulations = []string{Never: "never", IPIP: "ipip", VXLAN: "vxlan"}
@@ -35,8 +35,8 @@ type Mode uint8
 
 // Modes of a Pool.
 const (
-	Always      Mode = iota
-	CrossSubnet      // unless the next hop is on a network of Config.Segment
+	Always      Mode = iota // to all next hops
+	CrossSubnet             // to those on no network of segment
 )
 
 var modes = []string{Always: "always", CrossSubnet: "cross-subnet"}
@@ -53,16 +53,16 @@ func (m *Mode) UnmarshalText(text []byte) error { return setting.Parse(m, modes,
 // A Pool is a range of addresses of hosts, and says how packets to them travel. Of pools that overlap the smallest counts.
 type Pool struct {
 	Prefix        netip.Prefix  `json:"prefix"`                 // such as 10.65.0.0/16; needed
-	Encapsulation Encapsulation `json:"encapsulation,omitzero"` // "never", "ipip" or "vxlan"; default "never"
-	Mode          Mode          `json:"mode,omitzero"`          // "always" or "cross-subnet"; default "always"
+	Encapsulation Encapsulation `json:"encapsulation,omitzero"` // how they travel; default "never"
+	Mode          Mode          `json:"mode,omitzero"`          // to which next hops, with an encapsulation; default "always"
 	Segment       frame.VNI     `json:"segment,omitzero"`       // with an encapsulation: the segment of the tunnel, which has a gateway in the VRF; needed then
 	Tunnel        string        `json:"tunnel,omitzero"`        // name of the tunnel, if the segment has several
 }
 
 // A Remote says which MAC the router of another node has behind a VXLAN tunnel: BGP does not.
 type Remote struct {
-	Address netip.Addr `json:"address"` // next hop of its routes, and its VTEP
-	MAC     frame.MAC  `json:"mac"`
+	Address netip.Addr `json:"address"` // next hop of its routes, and its VTEP; needed
+	MAC     frame.MAC  `json:"mac"`     // of its router behind the tunnel; needed
 }
 
 // pool returns the smallest pool with all of a prefix, nil if there is none.

@@ -77,13 +77,21 @@ func (o *offers) protos() {
 	}
 }
 
-// speakers offers the peers of BGP.
-func (o *offers) speakers() {
+// evpnSpeakers offers the peers of the section evpn.
+func (o *offers) evpnSpeakers() {
 	peers, _ := o.EVPNPeers(o.ctx)
 	for _, p := range peers {
 		if p.Address != "" {
 			o.add(p.Address)
 		}
+	}
+}
+
+// bgpSpeakers offers the peers of the section bgp.
+func (o *offers) bgpSpeakers() {
+	peers, _ := o.BGPPeers(o.ctx)
+	for _, p := range peers {
+		o.add(p.Address)
 	}
 }
 

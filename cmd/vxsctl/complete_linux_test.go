@@ -21,6 +21,8 @@ func TestComplete(t *testing.T) {
 	f := newFake(t)
 	f.answer("/v1/config", named)
 	f.answer("/v1/waiting", `[{"proto": "evpn"}, {"proto": "config"}, {"proto": "evpn"}]`)
+	f.answer("/v1/evpn/peers", `[{"address": "192.0.2.1"}, {"interface": "eth0"}]`)
+	f.answer("/v1/bgp/peers", `[{"address": "192.0.2.2"}]`)
 	for _, c := range []struct {
 		words, want string
 		status      int
@@ -52,6 +54,9 @@ func TestComplete(t *testing.T) {
 		{"fdb show dev v", "vx", 0},
 		{"trace dest v", "vx", 0},
 		{"waiting proto ", "config evpn", 0},
+		{"evpn routes peer ", "192.0.2.1", 0},
+		{"bgp ", "peers routes show", 0},
+		{"bgp routes peer ", "192.0.2.2", 0},
 		{"reload ", "", 0},
 		{"completion ", "bash fish zsh", 0},
 		{"-v", "-version", 0},
@@ -63,7 +68,7 @@ func TestComplete(t *testing.T) {
 		if got := strings.Join(strings.Fields(out), " "); status != c.status || got != c.want || errs != "" {
 			t.Errorf("%q: %d %q %q, want %d %q", c.words, status, got, errs, c.status, c.want)
 		}
-		if asked := f.last(); asked != "" && asked != "GET /v1/config" && asked != "GET /v1/waiting" {
+		if asked := f.last(); asked != "" && asked != "GET /v1/config" && asked != "GET /v1/waiting" && !strings.HasSuffix(asked, "/peers") {
 			t.Errorf("%q: %s", c.words, asked)
 		}
 	}

@@ -23,6 +23,9 @@ Show:
   evpn es                           Ethernet segments of several VTEPs, and where this node forwards
   evpn routes [type N] [vni N] [peer ADDR]
                                     routes of peers, of one peer or type, and those of the node
+  bgp [show]                        BGP of routes: the node's AS, sessions and blocks, and why routes of peers are refused
+  bgp peers                         sessions, and routes of each peer
+  bgp routes [peer ADDR]            routes of the node, and those of peers or one of them, and their ways
   ovsdb [show]                      OVSDB: the connection with the database, what it has the node do, and why some is left out
   ovsdb left-out                    rows of the database without effect
   discovery [show]                  discovery: the node's servers, neighbours and segments, and what is refused

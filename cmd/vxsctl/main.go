@@ -160,6 +160,7 @@ var commands = []command{
 	{name: "flows", table: flowsTable},
 	{name: "flannel", table: flannelTable, ops: []string{"leases"}, lists: flannelLists},
 	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "es", "routes", "duplicates", api.Clear}, lists: evpnLists, do: (*session).evpnClear},
+	{name: "bgp", table: bgpTable, ops: []string{"peers", "routes"}, lists: bgpLists},
 	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, lists: ovsdbLists},
 	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, lists: discoveryLists},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},

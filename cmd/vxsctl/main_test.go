@@ -258,6 +258,20 @@ func TestTables(t *testing.T) {
 		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
 			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
 				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"bgp", "GET /v1/bgp", `{"state":"running","since":"2026-01-02T03:04:05Z","as":64512,"routerID":"192.0.2.1","vrf":"pods","peers":2,"established":1,"announced":["10.65.1.0/26","fd65::/122"],"received":3,"accepted":2,"refused":{"own-block":1},"rowError":"no"}`,
+			"WHAT                VALUE\nstate               running since 2026-01-02 03:04:05\nerror               -\nAS                  64512\nrouter ID           192.0.2.1\nVRF                 pods\n" +
+				"peers               2\nsessions            1\nannounced           10.65.1.0/26,fd65::/122\nroutes of peers     3\naccepted            2\nrefused, own-block  1\nrefused rows        no\n"},
+		{"bgp peers", "GET /v1/bgp/peers", `[{"address":"192.0.2.2","as":64512,"state":"established","since":"2026-01-02T03:04:05Z","holdTime":9,"bfd":"alive","routes":3,"accepted":1,"refused":{"own-block":1,"filtered":2},"received":7,"sent":8},
+			{"address":"192.0.2.3","as":64513,"state":"active","routes":0,"accepted":0,"refused":{},"received":0,"sent":1,"error":"hold timer expired"}]`,
+			"PEER       AS     STATE        SINCE                HOLD  BFD    ROUTES  ACCEPTED  REFUSED                 RECEIVED  SENT  ERROR\n" +
+				"192.0.2.2  64512  established  2026-01-02T03:04:05  9s    alive  3       1         filtered:2,own-block:1  7         8     -\n" +
+				"192.0.2.3  64513  active       -                    -     -      0       0         -                       0         1     hold timer expired\n"},
+		{"bgp routes", "GET /v1/bgp/routes", `[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"},{"prefix":"10.65.2.0/26","nextHop":"192.0.2.2","peer":"192.0.2.2","pathID":1,"via":"vni 200 ip 192.0.2.2"},{"prefix":"10.9.0.0/16","nextHop":"192.0.2.2","peer":"192.0.2.2","pathID":2,"refused":"outside-pools"}]`,
+			"PREFIX        NEXT-HOP   PEER       VIA                   NOTES\n" +
+				"10.65.1.0/26  192.0.2.1  -          -                     -\n" +
+				"10.65.2.0/26  192.0.2.2  192.0.2.2  vni 200 ip 192.0.2.2  path 1\n" +
+				"10.9.0.0/16   192.0.2.2  192.0.2.2  -                     refused: outside-pools, path 2\n"},
+		{"bgp routes peer 192.0.2.2", "GET /v1/bgp/routes?peer=192.0.2.2", `[]`, "PREFIX  NEXT-HOP  PEER  VIA  NOTES\n"},
 		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],` +
 			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5}}`,
 			"WHAT                  VALUE\n" +

@@ -165,7 +165,7 @@ type value struct {
 	offer func(*offers)     // offers those that there are
 }
 
-// values has those of keys, and of keys of an operation or an object, where they differ.
+// values has those of keys, and of keys of an operation, an object or both, where they differ.
 var values = map[string]value{
 	"vni":       {"0 to 16777215", number(0, uint64(frame.MaxVNI)), names("segments")},
 	"dev":       {"the name of a port", nil, names("ports")},
@@ -190,8 +190,9 @@ var values = map[string]value{
 	"owner":     {"the name of the program that has made the device", nil, nil},
 	"-interval": {"a duration of at least 100ms such as 1s", isInterval, nil},
 
-	"routes type": {"1 to 5", number(1, 5), nil},
-	"peer":        {"the address of a peer such as 10.0.0.2", parses(netip.ParseAddr), (*offers).speakers},
+	"routes type":     {"1 to 5", number(1, 5), nil},
+	"peer":            {"the address of a peer such as 10.0.0.2", parses(netip.ParseAddr), (*offers).evpnSpeakers},
+	"bgp routes peer": {"the address of a peer such as 10.0.0.2", parses(netip.ParseAddr), (*offers).bgpSpeakers},
 
 	"capture port":   {"the name of a port; a filter that begins with port comes after --", nil, names("ports")},
 	"capture tunnel": {"the name of a tunnel", nil, names("tunnels")},
@@ -202,8 +203,10 @@ var values = map[string]value{
 
 // value returns what may follow a key.
 func (w *words) value(key string) value {
-	if v, ok := values[cmp.Or(w.op, w.name)+" "+key]; ok {
-		return v
+	for _, of := range []string{w.name + " " + w.op, cmp.Or(w.op, w.name)} {
+		if v, ok := values[of+" "+key]; ok {
+			return v
+		}
 	}
 	return values[key]
 }

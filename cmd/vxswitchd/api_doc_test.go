@@ -37,7 +37,7 @@ func TestDocumentedRequests(t *testing.T) {
 	must(t, err)
 	_, port, _ := net.SplitHostPort(free.LocalAddr().String())
 	free.Close()
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "discovery": {"tunnel": "vx", "local": "127.0.0.1", "neighbours": ["127.0.0.9"], "keyFile": "`+keys+`", "port": `+port+`}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "bgp": {`+quietBGP+`}, "discovery": {"tunnel": "vx", "local": "127.0.0.1", "neighbours": ["127.0.0.9"], "keyFile": "`+keys+`", "port": `+port+`}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},
@@ -48,8 +48,8 @@ func TestDocumentedRequests(t *testing.T) {
 		"PUT /v1/config":               json.RawMessage(config),
 		"PUT /v1/config/{list}/{name}": json.RawMessage(`{"vni": 20}`),
 	}
-	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/es", "/v1/evpn/routes?peer=127.0.0.9", "/v1/ovsdb/leftout"} // there is no etcd, and nobody who speaks BGP or OVSDB, and no port
-	for _, x := range [][3]string{                                                                                                       // a row that waits
+	empty := []string{"/v1/flannel/leases", "/v1/evpn/duplicates", "/v1/evpn/es", "/v1/evpn/routes?peer=127.0.0.9", "/v1/bgp/routes?peer=127.0.0.9", "/v1/ovsdb/leftout"} // there is no etcd, and nobody who speaks BGP or OVSDB, and no port
+	for _, x := range [][3]string{                                                                                                                                        // a row that waits
 		{"PUT", "/v1/config/segments/30", `{"vni": 30, "tunnel": "vx"}`},
 		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
 		{"DELETE", "/v1/config/segments/30", ""},

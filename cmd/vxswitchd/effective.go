@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
+	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
@@ -86,6 +87,9 @@ func effective(cfg *file.Config) []byte {
 				"maxRoutes", evpn.DefaultPeerRoutes, "maxStale", evpn.DefaultMaxStale.String())
 		}
 	}
+	if b, ok := tree["bgp"].(map[string]any); ok {
+		bgpDefaults(b)
+	}
 	if o, ok := tree["ovsdb"].(map[string]any); ok {
 		dropEmpty(o, "ports", "tunnelIPs")
 	}
@@ -98,6 +102,31 @@ func effective(cfg *file.Config) []byte {
 	}
 	text, _ = json.MarshalIndent(tree, "", "  ") // of what was JSON: cannot fail
 	return append(text, '\n')
+}
+
+// bgpDefaults sets those of the section bgp.
+func bgpDefaults(b map[string]any) {
+	dropEmpty(b, "listen", "peers", "addresses", "routers", "pools", "nodes", "announce", "export", "import", "underlay")
+	defaults(b, "distance", bgp.DefaultDistance, "maxRoutes", bgp.DefaultMaxRoutes, "maxPaths", bgp.DefaultMaxPaths)
+	if b["listen"] != nil {
+		defaults(b, "port", bgp.DefaultPort)
+	}
+	for _, p := range objects(b, "pools") {
+		if defaults(p, "encapsulation", bgp.Never.String()); p["encapsulation"] != bgp.Never.String() {
+			defaults(p, "mode", bgp.Always.String())
+		}
+	}
+	for _, list := range []string{"export", "import"} {
+		for _, r := range objects(b, list) {
+			defaults(r, "action", bgp.Accept.String())
+		}
+	}
+	for _, p := range objects(b, "peers") {
+		defaults(p, "port", bgp.DefaultPort, "holdTime", bgp.DefaultHold.String(), "retry", bgp.DefaultRetry.String(), "maxRoutes", bgp.DefaultPeerRoutes)
+		if x, ok := p["bfd"].(map[string]any); ok {
+			defaults(x, "interval", bfd.DefaultInterval.String(), "multiplier", bfd.DefaultMultiplier)
+		}
+	}
 }
 
 // bfdDefaults sets those of the BFD of a gateway or tunnel.

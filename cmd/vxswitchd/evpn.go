@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -18,8 +16,6 @@ import (
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/setting"
-	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // An evpnKeeper runs the section evpn.
@@ -31,12 +27,13 @@ func newEVPN(n *node.Node, log *slog.Logger) *evpnKeeper {
 	k := new(evpnKeeper)
 	k.name, k.log = "evpn", log
 	k.anew = (*evpn.Config).Restarts
+	k.files = (*evpn.Config).CheckFiles
 	k.configure = (*evpn.Speaker).Configure
 	k.make = func(c *evpn.Config) (*evpn.Speaker, error) {
 		with := *c
 		with.Log = log.With("section", k.name)
 		sp, err := evpn.New(n, &with)
-		return sp, withKeys(err)
+		return sp, k.withKeys(err)
 	}
 	return k
 }
@@ -54,26 +51,6 @@ func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
 		return e, nil, true
 	}
 	return e, now.plane, true
-}
-
-// unreadable returns the errors in files of the next section, if it is another one.
-func (k *evpnKeeper) unreadable(next *evpn.Config) error {
-	if next == nil || reflect.DeepEqual(k.config(), next) {
-		return nil
-	}
-	return withKeys(next.CheckFiles())
-}
-
-// withKeys has errors of the section name keys of the file.
-func withKeys(err error) error {
-	var errs setting.Errors
-	errors.As(err, &errs)
-	for _, e := range errs {
-		if e.Config != "" {
-			e.Config, e.Path = "", conf.Join("evpn", conf.Key(reflect.TypeFor[evpn.Config](), e.Path))
-		}
-	}
-	return err
 }
 
 // trouble returns a line for /healthz if BGP does not run. A session that is down is none: it is a peer's as much as ours.

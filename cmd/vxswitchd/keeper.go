@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // A plane is a control plane that a section of the file runs. Run ends with ctx, or with an error. What a plane leaves is gone with it,
@@ -51,6 +55,9 @@ type keeper[C any, P plane] struct {
 	log  *slog.Logger
 	make func(*C) (P, error)
 	anew func(old, next *C) bool // whether the next plane starts without what the old one leaves; nil: never
+
+	// files, if not nil, returns errors in files that a section names, as make does.
+	files func(*C) error
 
 	// configure, if not nil, has a plane that runs change to another section, unless anew says that this needs a new one.
 	configure func(P, *C) error
@@ -106,6 +113,26 @@ func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
 		}
 		k.begin(next)
 	}
+}
+
+// unreadable returns the errors in files of the next section, if it is another one.
+func (k *keeper[C, P]) unreadable(next *C) error {
+	if next == nil || reflect.DeepEqual(k.config(), next) {
+		return nil
+	}
+	return k.withKeys(k.files(next))
+}
+
+// withKeys has errors of the section name keys of the file.
+func (k *keeper[C, P]) withKeys(err error) error {
+	var errs setting.Errors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Config != "" {
+			e.Config, e.Path = "", conf.Join(k.name, conf.Key(reflect.TypeFor[C](), e.Path))
+		}
+	}
+	return err
 }
 
 // reconfigure has the plane that runs change. If none does, or it cannot, one is made.

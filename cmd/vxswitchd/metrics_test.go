@@ -23,7 +23,13 @@ import (
 // withMetrics starts a node with -metrics and returns the address.
 func withMetrics(t *testing.T, addr string) (*running, string) {
 	t.Helper()
-	r := begin(t, basic(t), "-metrics", addr)
+	return withMetricsOf(t, basic(t), addr)
+}
+
+// withMetricsOf is withMetrics of another configuration.
+func withMetricsOf(t *testing.T, text, addr string) (*running, string) {
+	t.Helper()
+	r := begin(t, text, "-metrics", addr)
 	m := regexp.MustCompile(`metrics=(\S+)\n`).FindStringSubmatch(r.out.String())
 	if m == nil {
 		t.Fatalf("%q", r.out.String())

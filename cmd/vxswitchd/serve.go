@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"sync"
 
+	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/evpn"
@@ -52,7 +53,7 @@ func (s *signals) stop() {
 func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, ovsdb.DefaultOwner, discovery.DefaultOwner}, Offload: carry, Log: log})
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, bgp.DefaultOwner, ovsdb.DefaultOwner, discovery.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
@@ -129,8 +130,10 @@ func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
 // apply is change for a node that runs: a section that would end, because its files cannot be read, is an error.
 func (d *daemon) apply(cfg *file.Config) error {
-	if err := d.api.evpn.unreadable(cfg.EVPN); err != nil {
-		return err
+	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP)} {
+		if err != nil {
+			return err
+		}
 	}
 	return d.change(cfg)
 }
@@ -151,7 +154,7 @@ func (d *daemon) change(cfg *file.Config) error {
 		}
 	}
 	was := d.n.Config()
-	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
+	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.bgp.change(cfg.BGP), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
 	err := saveOwned(&cfg.Config)
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
@@ -190,6 +193,7 @@ func (d *daemon) close() {
 	d.api.ovsdb.end(false)
 	d.api.discovery.end(false)
 	d.api.evpn.end(false)
+	d.api.bgp.end(false)
 	d.api.flannel.end(false)
 	d.socket.close()
 	d.api.close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
@@ -25,6 +26,7 @@ type Config struct {
 
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
 	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
+	BGP     *bgp.Config    `json:"bgp,omitzero"`     // has the node announce blocks of addresses by BGP, and makes routes of those of other nodes, as Calico's do; default none
 	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
 
 	Discovery *discovery.Config `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none
@@ -57,6 +59,10 @@ func (c *Config) sections(r *conf.Report) {
 	if e := c.EVPN; e != nil && !r.Told("evpn") {
 		r.Ask("evpn", *e, e.Check)
 		c.named(r, e)
+	}
+	if b := c.BGP; b != nil && !r.Told("bgp") {
+		r.Ask("bgp", *b, b.Check)
+		c.routed(r, b)
 	}
 	if o := c.OVSDB; o != nil && !r.Told("ovsdb") {
 		r.Ask("ovsdb", *o, o.Check)

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are bgp, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
 			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
@@ -75,6 +75,29 @@ func TestErrors(t *testing.T) {
 2:56: evpn.peers[3].as: 5000000000: must be 1 to 4294967295, "external" or "internal"
 2:77: evpn.peers[3].local: fe80::2: the source address of a peer with an interface is that of the interface
 2:101: evpn.peers[4].address: fe80::1%eth0: peers[0] is the neighbour on this interface`,
+		`{"bgp": {}}`: "1:9: bgp.as: 0: must be 1 to 4294967295\n1:9: bgp.routerID: an IPv4 address is required\n1:9: bgp.vrf: \"\": must be the name of a VRF",
+		`{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}],
+"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "x", "segment": 9}}`: `2:49: bgp.vrf: "x": no such VRF
+2:65: bgp.segment: 9: no such segment`,
+		`{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}],
+"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "segment": 1, "pools": [{"prefix": "10.1.0.0/16", "encapsulation": "ipip", "segment": 1},
+{"prefix": "10.2.0.0/16", "encapsulation": "vxlan", "segment": 2}, {"prefix": "10.3.0.0/16", "encapsulation": "ipip", "segment": 2, "tunnel": "u"}, {"prefix": "10.4.0.0/16", "encapsulation": "gre", "segment": 7},
+{"prefix": "10.5.0.0/16", "encapsulation": "ipip", "segment": 2, "tunnel": "t"}, {"prefix": "10.7.0.0/16", "encapsulation": "vxlan", "segment": 2, "tunnel": "t"}, {"prefix": "10.6.0.1/16"}],
+"peers": [{"address": "10.0.0.2", "as": 1}, {"address": "10.0.0.3", "as": 0, "holdTime": "2s"}, {"address": "10.0.0.2", "as": 2, "password": "x"}],
+"import": [{"prefix": "10.0.0.0/8", "max": 40, "action": "maybe"}], "maxPaths": 65}}`: `2:65: bgp.segment: 1: segments[0] has no gateway in the VRF "v"
+2:140: bgp.pools[0].segment: 1: segments[0] has no gateway in the VRF "v"
+3:64: bgp.pools[1].segment: 2: the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there
+3:143: bgp.pools[2].tunnel: "u": must be a tunnel of the segment
+3:192: bgp.pools[3].encapsulation: "gre": must be one of never, ipip, vxlan
+4:145: bgp.pools[5].segment: 2: the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there
+4:175: bgp.pools[6].prefix: 10.6.0.1/16: must be without host bits, as in 10.6.0.0/16
+5:75: bgp.peers[1].as: 0: must be 1 to 4294967295
+5:90: bgp.peers[1].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s
+5:97: bgp.peers[2]: "10.0.0.2": peers[0] is the same
+5:130: bgp.peers[2].password: unknown key; allowed are address, as, bfd, client, gracefulRestart, holdTime, hops, local, maxRoutes, ownAS, passive, passwordFile, port, prefix, retry
+6:44: bgp.import[0].max: 40: must be 8 to 32
+6:58: bgp.import[0].action: "maybe": must be one of accept, reject
+6:81: bgp.maxPaths: 65: must be 1 to 64, or 0 for 16`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl targets only",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",
