@@ -106,7 +106,7 @@ func effective(cfg *file.Config) []byte {
 
 // bgpDefaults sets those of the section bgp.
 func bgpDefaults(b map[string]any) {
-	dropEmpty(b, "listen", "peers", "addresses", "routers", "pools", "nodes", "announce", "export", "import", "underlay")
+	dropEmpty(b, "listen", "peers", "addresses", "routers", "pools", "nodes", "announce", "export", "import", "filters", "underlay")
 	defaults(b, "distance", bgp.DefaultDistance, "maxRoutes", bgp.DefaultMaxRoutes, "maxPaths", bgp.DefaultMaxPaths)
 	if b["listen"] != nil {
 		defaults(b, "port", bgp.DefaultPort)
@@ -119,6 +119,13 @@ func bgpDefaults(b map[string]any) {
 	for _, list := range []string{"export", "import"} {
 		for _, r := range objects(b, list) {
 			defaults(r, "action", bgp.Accept.String())
+		}
+	}
+	for _, f := range objects(b, "filters") {
+		for _, list := range []string{"importV4", "exportV4", "importV6", "exportV6"} {
+			for _, r := range objects(f, list) {
+				defaults(r, "operator", bgp.In.String(), "source", bgp.AnySource.String(), "peerType", bgp.AnyPeer.String(), "action", bgp.Accept.String())
+			}
 		}
 	}
 	for _, p := range objects(b, "peers") {

@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 5:75: bgp.peers[1].as: 0: must be 1 to 4294967295
 5:90: bgp.peers[1].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s
 5:97: bgp.peers[2]: "10.0.0.2": peers[0] is the same
-5:130: bgp.peers[2].password: unknown key; allowed are address, as, bfd, client, gracefulRestart, holdTime, hops, local, maxRoutes, ownAS, passive, passwordFile, port, prefix, retry
+5:130: bgp.peers[2].password: unknown key; allowed are address, allPaths, as, bfd, client, filters, gracefulRestart, holdTime, hops, local, maxRoutes, ownAS, passive, passwordFile, port, prefix, retry
 6:44: bgp.import[0].max: 40: must be 8 to 32
 6:58: bgp.import[0].action: "maybe": must be one of accept, reject
 6:81: bgp.maxPaths: 65: must be 1 to 64, or 0 for 16`,

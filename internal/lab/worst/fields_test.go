@@ -3,7 +3,7 @@ package worst
 // configured is filled by who writes the configuration, calls the library, or runs a control
 // plane, with as many things as he names, or up to 16 for each (bfd.reports.list): no stranger has any in it.
 const configured = `
-bgp.Speaker.gateway bgp.Speaker.said bgp.filterList.rules bgp.prober.probed bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
+bfd.Prober.hosts bfd.Prober.locals bfd.Prober.on bgp.Speaker.gateway bgp.Speaker.said bgp.filterList.rules bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.again control.Ledger.changed control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
@@ -49,7 +49,7 @@ underlay/memory.Underlay.users
 snoop.state.always
 vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
-evpn.portState.vnis evpn.prober.locals evpn.prober.on evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
+evpn.portState.vnis evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
 evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers
 evpn/internal/table.Table.own evpn/internal/table.Table.segments evpn/internal/table.Table.vrfs evpn/internal/table.Table.vrfsOf evpn/internal/table.host.fixed
 evpn/internal/table.Table.homed evpn/internal/table.Table.ports evpn/internal/table.homed.forward evpn/internal/table.homed.roles
@@ -60,7 +60,6 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.n
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
-bgp.Speaker.kick
 calico.Plane.kick calico.running.done calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
 calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
 calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
@@ -70,7 +69,7 @@ arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.sta
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
-evpn.Speaker.kick evpn.Speaker.malformed evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/unnumbered.events.wake evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
+evpn.Speaker.malformed evpn/internal/bgp.peer.change evpn/internal/bgp.peer.moved evpn/internal/unnumbered.Link.poke evpn/internal/unnumbered.events.wake evpn/internal/bgp.peer.left evpn/internal/bgp.queue.wake evpn/internal/bgp.session.done
 evpn/internal/table.Table.left
 flannel.Mapper.refused flannel.Plane.ready flannel.follower.ended flannel.follower.relist flannel.follower.renewed flannel.networkJSON.IPv6Network
 flannel.networkJSON.IPv6SubnetMax flannel.networkJSON.IPv6SubnetMin flannel.networkJSON.Network flannel.networkJSON.SubnetMax flannel.networkJSON.SubnetMin
