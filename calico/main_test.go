@@ -23,8 +23,6 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
-
 const v3 = "/calico/resources/v3/projectcalico.org/"
 
 // value is a resource as calicoctl writes it.

@@ -39,9 +39,8 @@ func newPool(rules int) *pool {
 
 func (p *pool) empty() ruleBits { return make(ruleBits, p.words) }
 
-func (b ruleBits) add(rule int)      { b[rule/64] |= 1 << (rule % 64) }
-func (b ruleBits) remove(rule int)   { b[rule/64] &^= 1 << (rule % 64) }
-func (b ruleBits) has(rule int) bool { return b[rule/64]>>(rule%64)&1 != 0 }
+func (b ruleBits) add(rule int)    { b[rule/64] |= 1 << (rule % 64) }
+func (b ruleBits) remove(rule int) { b[rule/64] &^= 1 << (rule % 64) }
 
 func (b ruleBits) or(other ruleBits) {
 	for i, w := range other {

@@ -38,9 +38,6 @@ type line struct {
 	after uint16 // the line that goes on behind Log or Pass, 0 for those that decide
 }
 
-// maxLines is how many lines and defaults a state has numbers for.
-const maxLines = MaxRules + 2
-
 // lines returns what a valid Config compiles to.
 func (c *Config) lines() []line {
 	list := make([]line, 0, c.count())

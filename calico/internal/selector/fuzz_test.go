@@ -87,7 +87,7 @@ func (m *maker) tree(depth int) (string, func(Labels) bool) {
 	case 3:
 		return label + space + "!=" + quoted, func(l Labels) bool { v, ok := get(l); return !ok || v != value }
 	case 4:
-		return label + " contains" + quoted, func(l Labels) bool { v, ok := get(l); return ok && strings.Index(v, value) >= 0 }
+		return label + " contains" + quoted, func(l Labels) bool { v, ok := get(l); return ok && strings.Contains(v, value) }
 	case 5:
 		return label + " starts" + space + "with" + quoted, func(l Labels) bool { v, ok := get(l); return ok && len(v) >= len(value) && v[:len(value)] == value }
 	case 6:
