@@ -32,8 +32,9 @@
 //     calicoctl, calico/node and calico-ipam: a mistake with a block takes the addresses of others.
 //   - It does not read clusters whose datastore is the API of Kubernetes.
 //   - It has no policies, profiles, endpoints or host endpoints, and no WireGuard. natOutgoing is named, and not done.
-//   - BGPFilters are read and checked, but a BGPPeer with one is left out, and named. So is one with a password, which is a secret of
-//     Kubernetes, with ttlSecurity, with a localASNumber that is not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh.
+//   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
+//     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is
+//     not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh. What a filter accepts still has to be in a pool.
 //     Of two ports of one address the first BGPPeer by name counts.
 //   - These are named, and their peers are there without them: nextHopMode, keepOriginalNextHop, reachableBy, keepaliveTime. maxRestartTime
 //     is that of the peer, who tells it. Communities, prefixAdvertisements and addresses of services are not announced. A route reflector

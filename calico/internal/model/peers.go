@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
@@ -129,21 +128,7 @@ func (b *peering) refused(p *resource.Peer) string {
 	case p.LocalAS != 0 && p.LocalAS != as:
 		return fmt.Sprintf("spec.localASNumber %d is not carried: our AS is %d", p.LocalAS, as)
 	}
-	return b.filtered(p)
-}
-
-// filtered is where BGPFilters get into settings of a peer, once package bgp has filters. Until then a peer with one has no session:
-// without it, we would take and announce what it forbids.
-func (b *peering) filtered(p *resource.Peer) string {
-	for _, name := range p.Filters {
-		if one[resource.Filter](b.s, resource.KindFilter, name) == nil {
-			return fmt.Sprintf("spec.filters: there is no bgpfilters/%s that could be read", name)
-		}
-	}
-	if len(p.Filters) > 0 {
-		return "spec.filters: " + strings.Join(p.Filters, ", ") + " are not carried"
-	}
-	return ""
+	return b.unfiltered(p)
 }
 
 // refuses names what of a BGPPeer of ours is not carried, and reports whether it has no session for that.
@@ -232,6 +217,10 @@ func (b *peering) add(s session, p *resource.Peer, everyone bool) {
 	s.OwnAS = uint8(p.OwnAS)
 	if !p.NoSource {
 		s.Local = b.local(s.Addr.Is4())
+	}
+	if why := b.filter(&s, p.Filters); why != "" {
+		b.problem(s.from, "is left out for %v: %s", s.Addr, why)
+		return
 	}
 	b.put(s)
 }

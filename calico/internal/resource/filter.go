@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 )
@@ -16,13 +15,26 @@ type Rule struct {
 	IPv6     bool
 	Prefix   netip.Prefix // with Operator; else it is about all prefixes
 	Operator string       // Equal, NotEqual, In or NotIn
-	Min, Max int          // lengths of prefixes of In and NotIn; those of the family if there are none
+	Min, Max int          // lengths of prefixes of In and NotIn; 0 = that of Prefix, and that of the family
 	Source   string       // "RemotePeers": routes of peers only
 	PeerType string       // "eBGP" or "iBGP": for such peers only
-	Accept   bool
 
-	// More are fields that say more: about interfaces, communities, paths or priorities, or change the route.
+	Community string   // that the route has, "" = any
+	ASPath    []uint32 // that its path begins with
+	Priority  uint32   // that it has, 0 = any
+
+	Accept     bool
+	Operations []Operation
+
+	// More are fields that say more, which nothing here does.
 	More []string
+}
+
+// An Operation changes a route. One of its fields is set.
+type Operation struct {
+	AddCommunity  string
+	PrependASPath []uint32
+	SetPriority   uint32
 }
 
 type rawFilter struct {
@@ -40,15 +52,29 @@ type rawRule struct {
 		Min *int `json:"min"`
 		Max *int `json:"max"`
 	} `json:"prefixLength"`
-	Source        string          `json:"source"`
-	Interface     string          `json:"interface"`
-	MatchOperator string          `json:"matchOperator"`
-	PeerType      string          `json:"peerType"`
-	Communities   json.RawMessage `json:"communities"`
-	ASPathPrefix  json.RawMessage `json:"asPathPrefix"`
-	Priority      json.RawMessage `json:"priority"`
-	Action        string          `json:"action"`
-	Operations    json.RawMessage `json:"operations"`
+	Source        string `json:"source"`
+	Interface     string `json:"interface"`
+	MatchOperator string `json:"matchOperator"`
+	PeerType      string `json:"peerType"`
+	Communities   *struct {
+		Values []string `json:"values"`
+	} `json:"communities"`
+	ASPathPrefix []asNumber     `json:"asPathPrefix"`
+	Priority     *int64         `json:"priority"`
+	Action       string         `json:"action"`
+	Operations   []rawOperation `json:"operations"`
+}
+
+type rawOperation struct {
+	AddCommunity *struct {
+		Value string `json:"value"`
+	} `json:"addCommunity"`
+	PrependASPath *struct {
+		Prefix []asNumber `json:"prefix"`
+	} `json:"prependASPath"`
+	SetPriority *struct {
+		Value int64 `json:"value"`
+	} `json:"setPriority"`
 }
 
 func (r *rawFilter) read() (*Filter, error) {
@@ -74,10 +100,7 @@ func (r *rawFilter) read() (*Filter, error) {
 }
 
 func (r *rawRule) read(ipv6 bool) (x Rule, err error) {
-	x = Rule{IPv6: ipv6, Operator: r.MatchOperator, Source: r.Source, PeerType: r.PeerType, Accept: r.Action == "Accept", Max: 32}
-	if ipv6 {
-		x.Max = 128
-	}
+	x = Rule{IPv6: ipv6, Operator: r.MatchOperator, Source: r.Source, PeerType: r.PeerType, Accept: r.Action == "Accept", ASPath: numbers(r.ASPathPrefix)}
 	if err := one("action", r.Action, "Accept", "Reject"); err != nil {
 		return x, err
 	}
@@ -108,16 +131,63 @@ func (r *rawRule) read(ipv6 bool) (x Rule, err error) {
 	if err := r.lengths(&x); err != nil {
 		return x, err
 	}
-	for _, f := range []struct {
-		name string
-		is   bool
-	}{{"interface", r.Interface != ""}, {"communities", given(r.Communities)}, {"asPathPrefix", given(r.ASPathPrefix)},
-		{"priority", given(r.Priority)}, {"operations", given(r.Operations)}} {
-		if f.is {
-			x.More = append(x.More, f.name)
+	if r.Interface != "" {
+		x.More = append(x.More, "interface")
+	}
+	if r.Communities != nil {
+		if len(r.Communities.Values) != 1 {
+			return x, wrong("communities.values", "", "must have one value, not %d", len(r.Communities.Values))
+		}
+		x.Community = r.Communities.Values[0]
+	}
+	if r.Priority != nil {
+		if x.Priority, err = priority("priority", *r.Priority); err != nil {
+			return x, err
 		}
 	}
+	for i := range r.Operations {
+		o, err := r.Operations[i].read()
+		if err != nil {
+			return x, fmt.Errorf("operations[%d].%w", i, err)
+		}
+		x.Operations = append(x.Operations, o)
+	}
 	return x, nil
+}
+
+func (r *rawOperation) read() (o Operation, err error) {
+	n := 0
+	if r.AddCommunity != nil {
+		o.AddCommunity, n = r.AddCommunity.Value, n+1
+	}
+	if r.PrependASPath != nil {
+		o.PrependASPath, n = numbers(r.PrependASPath.Prefix), n+1
+	}
+	if r.SetPriority != nil {
+		n++
+		if o.SetPriority, err = priority("setPriority.value", r.SetPriority.Value); err != nil {
+			return o, err
+		}
+	}
+	if n != 1 {
+		return o, wrong("addCommunity, prependASPath, setPriority", "", "one is required, not %d", n)
+	}
+	return o, nil
+}
+
+// priority reads that of a route.
+func priority(field string, n int64) (uint32, error) {
+	if n < 1 || n >= 1<<31-1 {
+		return 0, wrong(field, fmt.Sprint(n), "must be 1 to %d", 1<<31-2)
+	}
+	return uint32(n), nil
+}
+
+func numbers(list []asNumber) (out []uint32) {
+	for _, n := range list {
+		out = append(out, uint32(n))
+	}
+	return out
 }
 
 func (r *rawRule) lengths(x *Rule) error {
@@ -128,7 +198,8 @@ func (r *rawRule) lengths(x *Rule) error {
 	if r.CIDR == "" {
 		return wrong("prefixLength", "", "must be there only with cidr")
 	}
-	most := x.Max
+	least, most := x.Prefix.Bits(), x.Prefix.Addr().BitLen()
+	x.Max = most
 	if l.Min != nil {
 		x.Min = *l.Min
 	}
@@ -137,6 +208,9 @@ func (r *rawRule) lengths(x *Rule) error {
 	}
 	if x.Min < 0 || x.Max > most || x.Min > x.Max {
 		return wrong("prefixLength", fmt.Sprintf("%d to %d", x.Min, x.Max), "must be in 0 to %d, the least first", most)
+	}
+	if l.Min != nil && x.Min < least || x.Max < least || x.Operator == "Equal" || x.Operator == "NotEqual" {
+		x.More = append(x.More, "prefixLength") // of networks around the prefix, or beside an operator that has one length
 	}
 	return nil
 }

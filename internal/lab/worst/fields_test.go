@@ -61,7 +61,7 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.n
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
 calico.Plane.kick calico.running.done calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
-calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
+calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawOperation.PrependASPath calico/internal/resource.rawRule.ASPathPrefix calico/internal/resource.rawRule.Communities calico/internal/resource.rawRule.Operations calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
 calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload

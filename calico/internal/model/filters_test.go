@@ -1,0 +1,63 @@
+package model
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/bgp"
+)
+
+// BGPFilters are filters of the peers whose BGPPeer names them, each once; a peer that cannot have what its filters say is left out.
+func TestFilters(t *testing.T) {
+	plan := Compile(settings("a"), data{
+		"bgpconfigurations/default": `{"asNumber":64512,"nodeToNodeMeshEnabled":false}`,
+		"nodes/a":                   `{"bgp":{"ipv4Address":"10.0.0.1/24"}}`,
+		"bgpfilters/in": `{"importV4":[{"cidr":"10.65.0.0/16","matchOperator":"In","prefixLength":{"min":24},"action":"Accept"},{"action":"Reject"}],
+			"exportV6":[{"cidr":"fd65::/64","matchOperator":"NotEqual","source":"RemotePeers","peerType":"iBGP","action":"Reject"}]}`,
+		"bgpfilters/out":   `{"exportV4":[{"communities":{"values":["64512:7"]},"asPathPrefix":[65001],"priority":100,"action":"Accept","operations":[{"addCommunity":{"value":"1:2:3"}},{"setPriority":{"value":5}}]}]}`,
+		"bgpfilters/first": `{"importV4":[{"priority":100,"action":"Reject"}]}`,
+		"bgpfilters/cards": `{"importV4":[{"interface":"eth0","action":"Reject"}]}`,
+		"bgppeers/1":       `{"peerIP":"10.0.0.11","asNumber":64512,"filters":["in","out","in"]}`,
+		"bgppeers/2":       `{"peerIP":"10.0.0.12","asNumber":65001,"filters":["in"]}`,
+		"bgppeers/3":       `{"peerIP":"10.0.0.13","asNumber":65001,"filters":["first"]}`,
+		"bgppeers/4":       `{"peerIP":"10.0.0.14","asNumber":64512,"filters":["cards"]}`,
+		"bgppeers/5":       `{"peerIP":"10.0.0.15","asNumber":64512,"filters":["in","none"]}`,
+		"bgppeers/6":       `{"peerIP":"10.0.0.16","asNumber":64512,"filters":["first"]}`,
+	}.store("a"))
+	peers := map[string][]string{}
+	for _, p := range plan.BGP.Peers {
+		peers[p.Addr.String()] = p.Filters
+	}
+	if want := map[string][]string{"10.0.0.11": {"in", "out"}, "10.0.0.12": {"in"}, "10.0.0.16": {"first"}}; !reflect.DeepEqual(peers, want) {
+		t.Errorf("peers %v, want %v", peers, want)
+	}
+	want := []bgp.Filter{{
+		Name:     "in",
+		ImportV4: []bgp.FilterRule{{Prefix: prefix("10.65.0.0/16"), Min: 24, Max: 32}, {Action: bgp.Reject}},
+		ExportV6: []bgp.FilterRule{{Prefix: prefix("fd65::/64"), Operator: bgp.NotEqual, Source: bgp.RemotePeers, PeerType: bgp.Internal, Action: bgp.Reject}},
+	}, {
+		Name: "out",
+		ExportV4: []bgp.FilterRule{{Community: "64512:7", ASPathPrefix: []uint32{65001}, Priority: 100,
+			Operations: []bgp.Operation{{AddCommunity: "1:2:3"}, {SetPriority: 5}}}},
+	}, {
+		Name: "first", ImportV4: []bgp.FilterRule{{Priority: 100, Action: bgp.Reject}},
+	}}
+	if !reflect.DeepEqual(plan.BGP.Filters, want) {
+		t.Errorf("filters %+v, want %+v", plan.BGP.Filters, want)
+	}
+	var problems []string
+	for _, p := range plan.Problems {
+		problems = append(problems, p.String())
+	}
+	if want := []string{
+		"bgppeers/3: is left out for 10.0.0.13: spec.filters: Peers[0].Filters[0]: \"ImportV4[0] of first\": priority cannot be had in imports of another AS, whose routes have none",
+		"bgppeers/4: is left out: spec.filters: bgpfilters/cards has interface in a way that is not carried",
+		"bgppeers/5: is left out: spec.filters: there is no bgpfilters/none that could be read",
+	}; !slices.Equal(problems, want) {
+		t.Errorf("problems %q", problems)
+	}
+	if err := plan.BGP.Check(); err != nil {
+		t.Error(err)
+	}
+}
