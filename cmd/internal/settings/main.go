@@ -141,12 +141,15 @@ func (w *writer) find(t reflect.Type, path string) {
 	}
 }
 
-// title returns the heading of an object: its place, or where it has several its name.
+// title returns the heading of an object: its place, or where it has several its name, and where it is if another has that too.
 func (w *writer) title(t reflect.Type) string {
 	switch at := w.paths[t]; {
 	case at[0] == "":
 		return "The file"
 	case len(at) > 1:
+		if slices.ContainsFunc(w.order, func(x reflect.Type) bool { return x != t && x.Name() == t.Name() && len(w.paths[x]) > 1 }) {
+			return t.Name() + " of " + at[0][:strings.IndexAny(at[0], ".[")]
+		}
 		return t.Name()
 	default:
 		return "`" + at[0] + "`"

@@ -177,7 +177,7 @@ func (s *shell) run(where, code string) {
 	if _, err := fmt.Fprintln(s.blocks, file); err != nil {
 		s.t.Fatal(err)
 	}
-	s.proc.Want("\nend of " + file + "\n")
+	s.proc.WantWithin("\nend of "+file+"\n", 5*time.Minute) // it may link programs, while others do
 }
 
 // want waits until the last commands have printed what a page says.

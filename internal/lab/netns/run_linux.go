@@ -121,7 +121,13 @@ func (p *Proc) Stop() error {
 // within [Timeout] or ends first.
 func (p *Proc) Want(text string) {
 	p.h.t.Helper()
-	if err := p.Printed(context.Background(), text); err != nil {
+	p.WantWithin(text, Timeout)
+}
+
+// WantWithin is Want with another time.
+func (p *Proc) WantWithin(text string, d time.Duration) {
+	p.h.t.Helper()
+	if err := p.printed(context.Background(), text, d); err != nil {
 		p.h.t.Fatalf("lab: host %s: %v", p.h.Name, err)
 	}
 }

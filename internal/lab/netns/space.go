@@ -108,7 +108,11 @@ func (p *Process) Output() string { return p.said.String() }
 
 // Printed waits until the program has printed text, at most [Timeout].
 func (p *Process) Printed(ctx context.Context, text string) error {
-	over := time.After(Timeout)
+	return p.printed(ctx, text, Timeout)
+}
+
+func (p *Process) printed(ctx context.Context, text string, within time.Duration) error {
+	over := time.After(within)
 	for {
 		ended := p.ended()
 		switch {
@@ -119,7 +123,7 @@ func (p *Process) Printed(ctx context.Context, text string) error {
 		}
 		select {
 		case <-over:
-			return fmt.Errorf("%s did not print %q within %v\n%s", p.Line, text, Timeout, p.Output())
+			return fmt.Errorf("%s did not print %q within %v\n%s", p.Line, text, within, p.Output())
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.done:
