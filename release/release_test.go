@@ -159,9 +159,13 @@ func unpack(t *testing.T, data []byte) map[string]file {
 	}
 }
 
-// No program has templates: they call methods by name, and then the linker keeps all methods.
+// No program has templates: they call methods by name, and then the linker keeps all methods. Only vxswitchd has some, by the package of
+// gobgp that reads its files of settings.
 func TestTemplates(t *testing.T) {
 	for _, name := range programs {
+		if name == "vxswitchd" {
+			continue
+		}
 		out, err := goCommand(runtime.GOARCH, "list", "-C", "../cmd", "-deps", "./"+name).Output()
 		must(t, err)
 		for _, pkg := range strings.Fields(string(out)) {
