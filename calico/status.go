@@ -45,7 +45,7 @@ func (p *Plane) Status() Status {
 	p.mu.Lock()
 	st := Status{Stale: p.stale, LastError: p.lastErr, Resources: map[string]int{}, RowErr: p.rowErr, BGPErr: p.bgpErr}
 	if p.store != nil {
-		for k := range resource.Kinds {
+		for k := range resource.KindTier {
 			st.Resources[k.String()] = p.store.Len(k)
 		}
 	}

@@ -17,7 +17,7 @@ const blackhole = 255
 // readNodes leaves out nodes, family by family, that would take what is not theirs.
 func (x *compiler) readNodes() {
 	macs := map[frame.MAC]string{x.own.MAC(x.c.Node, true): x.c.Node, x.own.MAC(x.c.Node, false): x.c.Node}
-	for name, r := range all[resource.Node](x.s, resource.KindNode) {
+	for name, r := range All[resource.Node](x.s, resource.KindNode) {
 		if name == x.c.Node {
 			continue
 		}
@@ -60,7 +60,7 @@ func (x *compiler) blocks() {
 		*resource.Block
 	}
 	var list []item
-	for _, b := range all[resource.Block](x.s, resource.KindBlock) {
+	for _, b := range All[resource.Block](x.s, resource.KindBlock) {
 		list = append(list, item{b.Prefix, b})
 	}
 	slices.SortFunc(list, func(a, b item) int { return comparePrefixes(a.prefix, b.prefix) })
@@ -95,7 +95,7 @@ func (x *compiler) blocks() {
 func (x *compiler) block(p *pool, b *resource.Block) {
 	switch {
 	case b.Node == x.c.Node:
-		if a := one[resource.Affinity](x.s, resource.KindAffinity, b.Prefix.String()); a == nil || a.Confirmed() {
+		if a := One[resource.Affinity](x.s, resource.KindAffinity, b.Prefix.String()); a == nil || a.Confirmed() {
 			x.announce(p, b.Prefix)
 		}
 	case b.Node != "":

@@ -87,7 +87,7 @@ func TestConfd(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(g.Name, func(t *testing.T) {
 			c, s := settings("kube-master"), g.store()
-			if one[resource.Node](s, resource.KindNode, c.Node) == nil {
+			if One[resource.Node](s, resource.KindNode, c.Node) == nil {
 				c.Node = "node1"
 			}
 			plan := Compile(c, s)

@@ -21,7 +21,7 @@ func (b *peering) filter(s *session, names []string) string {
 			continue
 		}
 		s.Filters = append(s.Filters, name)
-		c.Filters = append(c.Filters, filterOf(name, one[resource.Filter](b.s, resource.KindFilter, name)))
+		c.Filters = append(c.Filters, filterOf(name, One[resource.Filter](b.s, resource.KindFilter, name)))
 	}
 	c.Peers = []bgp.Peer{s.Peer}
 	var wrong setting.Errors
@@ -75,7 +75,7 @@ func ruleOf(r *resource.Rule) bgp.FilterRule {
 // unfiltered returns why none can have the filters of a BGPPeer, "" for nothing.
 func (b *peering) unfiltered(p *resource.Peer) string {
 	for _, name := range p.Filters {
-		f := one[resource.Filter](b.s, resource.KindFilter, name)
+		f := One[resource.Filter](b.s, resource.KindFilter, name)
 		if f == nil {
 			return "spec.filters: there is no bgpfilters/" + name + " that could be read"
 		}

@@ -91,7 +91,7 @@ func FuzzCompile(f *testing.F) {
 func sane(t *testing.T, s *Store, r control.Prefix) {
 	t.Helper()
 	inPool := func(p netip.Prefix) bool {
-		for _, x := range all[resource.Pool](s, resource.KindPool) {
+		for _, x := range All[resource.Pool](s, resource.KindPool) {
 			if x.Prefix.Bits() <= p.Bits() && x.Prefix.Contains(p.Addr()) {
 				return true
 			}
@@ -108,7 +108,7 @@ func sane(t *testing.T, s *Store, r control.Prefix) {
 	if r.Via.VTEP.IsValid() {
 		to = r.Via.VTEP.Addr()
 	}
-	own := one[resource.Node](s, resource.KindNode, "a").Of(to.Is4()).Network.Addr()
+	own := One[resource.Node](s, resource.KindNode, "a").Of(to.Is4()).Network.Addr()
 	if r.Via.VNI == 0 || to == own || to.IsLoopback() || to.IsMulticast() || to.Is4() != r.Prefix.Addr().Is4() {
 		t.Errorf("%v leads to %v", r, to)
 	}

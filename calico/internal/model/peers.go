@@ -76,7 +76,7 @@ type session struct {
 
 func (b *peering) run() {
 	for _, everyone := range []bool{true, false} {
-		for name, p := range all[resource.Peer](b.s, resource.KindPeer) {
+		for name, p := range All[resource.Peer](b.s, resource.KindPeer) {
 			if everyone == p.HasSelection || !everyone && !b.isFor(p, b.c.Node, b.own) {
 				continue
 			}
@@ -94,7 +94,7 @@ func (b *peering) run() {
 			}
 		}
 	}
-	for name, p := range all[resource.Peer](b.s, resource.KindPeer) {
+	for name, p := range All[resource.Peer](b.s, resource.KindPeer) {
 		if !p.Manual && b.refused(p) == "" {
 			b.reverse(name, p)
 		}

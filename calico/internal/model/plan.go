@@ -79,10 +79,10 @@ type compiler struct {
 // Compile says what the resources of a store mean for a node. It says the same for the same resources.
 func Compile(c *Settings, s *Store) *Plan {
 	x := &compiler{c: c, s: s, plan: &Plan{}, nodes: map[string]*resource.Node{}, bad: map[string]bool{}, taken: map[netip.Prefix]bool{}}
-	for _, p := range s.problems() {
+	for _, p := range s.Problems(false) {
 		x.problem(p.Resource, "%s", p.Why)
 	}
-	x.own = one[resource.Node](s, resource.KindNode, c.Node)
+	x.own = One[resource.Node](s, resource.KindNode, c.Node)
 	if x.own == nil {
 		x.problem("nodes/"+c.Node, "the datastore has no such node, which calico/node or calicoctl make")
 		return x.plan
@@ -126,7 +126,7 @@ func (x *compiler) once(of string, format string, args ...any) {
 // configuration reads that of the cluster.
 func (x *compiler) configuration() {
 	x.global = resource.Configuration{AS: defaultAS, Direct: true}
-	g := one[resource.Configuration](x.s, resource.KindConfiguration, "default")
+	g := One[resource.Configuration](x.s, resource.KindConfiguration, "default")
 	if g == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (x *compiler) configuration() {
 
 // port returns the port that a node listens on, 0 if nobody says.
 func (x *compiler) port(node string) uint16 {
-	if c := one[resource.Configuration](x.s, resource.KindConfiguration, "node."+node); c != nil && c.Port != 0 {
+	if c := One[resource.Configuration](x.s, resource.KindConfiguration, "node."+node); c != nil && c.Port != 0 {
 		return c.Port
 	}
 	return x.global.Port

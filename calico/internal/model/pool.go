@@ -22,7 +22,7 @@ type pool struct {
 // readPools says of each pool how its packets travel, and who makes its routes: VXLAN is never a matter of BGP, IP-in-IP and no tunnel are
 // as programClusterRoutes of the default BGPConfiguration says.
 func (x *compiler) readPools() {
-	for name, r := range all[resource.Pool](x.s, resource.KindPool) {
+	for name, r := range All[resource.Pool](x.s, resource.KindPool) {
 		p := pool{Pool: r, name: name}
 		switch {
 		case r.VXLAN != resource.Never:

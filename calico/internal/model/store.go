@@ -88,15 +88,34 @@ func (s *Store) Missing() bool {
 	return false
 }
 
+// Left is how many resources of a kind were left out.
+func (s *Store) Left(k resource.Kind) int { return s.left[k] }
+
+// Unread returns the names of resources of a kind that could not be read, in order.
+func (s *Store) Unread(k resource.Kind) (names []string) {
+	for name, e := range s.of[k] {
+		if e.err != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Len is how many resources of a kind there are, wrong ones among them.
 func (s *Store) Len(k resource.Kind) int { return len(s.of[k]) }
 
-// problems are those of what could not be read.
-func (s *Store) problems() (list []Problem) {
+// Problems are those of what could not be read, of policy or of all else.
+func (s *Store) Problems(ofPolicy bool) (list []Problem) {
 	for key, err := range s.strange {
-		list = append(list, Problem{fmt.Sprintf("%q", key), err.Error()})
+		if !ofPolicy {
+			list = append(list, Problem{fmt.Sprintf("%q", key), err.Error()})
+		}
 	}
 	for k := range resource.Kinds {
+		if k.OfPolicy() != ofPolicy {
+			continue
+		}
 		for name, e := range s.of[k] {
 			if e.err != nil {
 				list = append(list, Problem{resource.Key{Kind: k, Name: name}.String(), e.err.Error()})
@@ -110,17 +129,17 @@ func (s *Store) problems() (list []Problem) {
 	return list
 }
 
-// one returns the resource with a name, nil if there is none.
-func one[T any](s *Store, k resource.Kind, name string) *T {
+// One returns the resource with a name, nil if there is none.
+func One[T any](s *Store, k resource.Kind, name string) *T {
 	v, _ := s.of[k][name].value.(*T)
 	return v
 }
 
-// all returns the resources of a kind that could be read, by name.
-func all[T any](s *Store, k resource.Kind) iter.Seq2[string, *T] {
+// All returns the resources of a kind that could be read, by name.
+func All[T any](s *Store, k resource.Kind) iter.Seq2[string, *T] {
 	return func(yield func(string, *T) bool) {
 		for _, name := range slices.Sorted(maps.Keys(s.of[k])) {
-			if v := one[T](s, k, name); v != nil && !yield(name, v) {
+			if v := One[T](s, k, name); v != nil && !yield(name, v) {
 				return
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Parse reads a value: a *Pool, *Node, *Configuration, *Peer, *Filter, *Block or *Affinity. An error names the field.
+// Parse reads a value: a *Pool, *Node, *Configuration, *Peer, *Filter, *Block or *Affinity; of policy a *Tier, *Policy, *Profile, *Set,
+// *Endpoint or *Staged. An error names the field.
 func Parse(k Key, value []byte) (any, error) {
 	if most := kinds[k.Kind].size; len(value) > most {
 		return nil, fmt.Errorf("%d bytes; must be at most %d", len(value), most)
@@ -35,6 +36,28 @@ func Parse(k Key, value []byte) (any, error) {
 			value = []byte("{}")
 		}
 		return parse(value, (*Affinity).read)
+	}
+	return parsePolicy(k, value)
+}
+
+// parsePolicy reads a value that is about policy.
+func parsePolicy(k Key, value []byte) (any, error) {
+	namespace, name := k.Split()
+	switch k.Kind {
+	case KindTier:
+		return parse(value, (*rawTier).read)
+	case KindGlobalPolicy, KindPolicy:
+		return parse(value, func(r *rawPolicy) (*Policy, error) { return r.read(namespace) })
+	case KindProfile:
+		return parse(value, (*rawProfile).read)
+	case KindGlobalSet, KindSet:
+		return parse(value, func(r *rawSet) (*Set, error) { return r.read(namespace) })
+	case KindWorkload:
+		return parse(value, func(r *rawWorkload) (*Endpoint, error) { return r.read(namespace, name) })
+	case KindHost:
+		return parse(value, (*rawHost).read)
+	case KindStagedGlobalPolicy, KindStagedPolicy, KindStagedKubernetesPolicy:
+		return new(Staged), nil
 	}
 	return nil, errors.New("is of no kind that is read")
 }

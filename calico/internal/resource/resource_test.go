@@ -13,15 +13,24 @@ import (
 
 func TestKeys(t *testing.T) {
 	for text, want := range map[string]Key{
-		"/calico/resources/v3/projectcalico.org/ippools/default-ipv4-ippool": {KindPool, "default-ipv4-ippool"},
-		"/calico/resources/v3/projectcalico.org/nodes/a.example.org":         {KindNode, "a.example.org"},
-		"/calico/resources/v3/projectcalico.org/bgpconfigurations/node.a":    {KindConfiguration, "node.a"},
-		"/calico/resources/v3/projectcalico.org/bgppeers/tor":                {KindPeer, "tor"},
-		"/calico/resources/v3/projectcalico.org/bgpfilters/f":                {KindFilter, "f"},
-		"/calico/ipam/v2/assignment/ipv4/block/10.65.1.0-26":                 {KindBlock, "10.65.1.0/26"},
-		"/calico/ipam/v2/assignment/ipv6/block/fd65::1:0-122":                {KindBlock, "fd65::1:0/122"},
-		"/calico/ipam/v2/host/a.example.org/ipv4/block/10.65.1.0-26":         {KindAffinity, "10.65.1.0/26"},
-		"/calico/ipam/v2/host/a-b/ipv6/block/fd65::-122":                     {KindAffinity, "fd65::/122"},
+		"/calico/resources/v3/projectcalico.org/ippools/default-ipv4-ippool":            {KindPool, "default-ipv4-ippool"},
+		"/calico/resources/v3/projectcalico.org/nodes/a.example.org":                    {KindNode, "a.example.org"},
+		"/calico/resources/v3/projectcalico.org/bgpconfigurations/node.a":               {KindConfiguration, "node.a"},
+		"/calico/resources/v3/projectcalico.org/bgppeers/tor":                           {KindPeer, "tor"},
+		"/calico/resources/v3/projectcalico.org/bgpfilters/f":                           {KindFilter, "f"},
+		"/calico/ipam/v2/assignment/ipv4/block/10.65.1.0-26":                            {KindBlock, "10.65.1.0/26"},
+		"/calico/ipam/v2/assignment/ipv6/block/fd65::1:0-122":                           {KindBlock, "fd65::1:0/122"},
+		"/calico/ipam/v2/host/a.example.org/ipv4/block/10.65.1.0-26":                    {KindAffinity, "10.65.1.0/26"},
+		"/calico/ipam/v2/host/a-b/ipv6/block/fd65::-122":                                {KindAffinity, "fd65::/122"},
+		"/calico/resources/v3/projectcalico.org/tiers/default":                          {KindTier, "default"},
+		"/calico/resources/v3/projectcalico.org/globalnetworkpolicies/g":                {KindGlobalPolicy, "g"},
+		"/calico/resources/v3/projectcalico.org/networkpolicies/ns/p":                   {KindPolicy, "ns/p"},
+		"/calico/resources/v3/projectcalico.org/profiles/kns.ns":                        {KindProfile, "kns.ns"},
+		"/calico/resources/v3/projectcalico.org/globalnetworksets/g":                    {KindGlobalSet, "g"},
+		"/calico/resources/v3/projectcalico.org/networksets/ns/s":                       {KindSet, "ns/s"},
+		"/calico/resources/v3/projectcalico.org/hostendpoints/h":                        {KindHost, "h"},
+		"/calico/resources/v3/projectcalico.org/stagednetworkpolicies/ns/p":             {KindStagedPolicy, "ns/p"},
+		"/calico/resources/v3/projectcalico.org/workloadendpoints/ns/a--b-k8s-pod-eth0": {KindWorkload, "ns/a--b-k8s-pod-eth0"},
 	} {
 		if k, err := ParseKey(text); err != nil || k != want {
 			t.Errorf("%s: %v, %v, want %v", text, k, err, want)
@@ -29,7 +38,9 @@ func TestKeys(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "/calico/resources/v3/projectcalico.org/ippools/", "/calico/resources/v3/projectcalico.org/ippools/a/b", "/calico/resources/v3/projectcalico.org/ippools/" + strings.Repeat("x", 400),
-		"/calico/resources/v3/projectcalico.org/profiles/p", "/calico/ipam/v2/assignment/ipv4/block/10.65.1.1-26", "/calico/ipam/v2/assignment/ipv6/block/10.65.1.0-26",
+		"/calico/resources/v3/projectcalico.org/secrets/p", "/calico/resources/v3/projectcalico.org/networkpolicies/p", "/calico/resources/v3/projectcalico.org/networkpolicies//p",
+		"/calico/resources/v3/projectcalico.org/networkpolicies/a'b/p", "/calico/resources/v3/projectcalico.org/networksets/a/b/c", "/calico/resources/v3/projectcalico.org/tiers/a/b",
+		"/calico/ipam/v2/assignment/ipv4/block/10.65.1.1-26", "/calico/ipam/v2/assignment/ipv6/block/10.65.1.0-26",
 		"/calico/ipam/v2/assignment/ipv4/block/10.65.1.0", "/calico/ipam/v2/assignment/ipv4/10.65.1.0-26", "/calico/ipam/v2/assignment/ipv6/block/::ffff:10.65.1.0-122",
 		"/calico/ipam/v2/host/a", "/calico/ipam/v2/handle/x",
 	} {

@@ -1,0 +1,145 @@
+package rules
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// A tier is one of Calico, with its policies in order.
+type tier struct {
+	name     string
+	order    float64
+	pass     bool
+	missing  bool // nobody made it
+	policies []*ordered
+}
+
+// An ordered is a policy of a tier.
+type ordered struct {
+	*resource.Policy
+	key   resource.Key
+	tie   string // decides between policies of one order
+	rules *ruled // nil until somebody needs them
+}
+
+// A ruled is the rules of a policy, or of a profile, for each direction that it is about.
+type ruled struct {
+	group  string // the tier that they are in
+	denies bool   // it has traffic denied on which no rule decides
+	rules  map[policy.Direction][]policy.Rule
+}
+
+// readTiers puts tiers and their policies in order. A tier that is missing is the last one, as in Calico.
+func (x *compiler) readTiers() {
+	by := map[string]*tier{}
+	for name, t := range model.All[resource.Tier](x.s, resource.KindTier) {
+		by[name] = &tier{name: name, order: t.Order, pass: t.Pass}
+		x.tiers = append(x.tiers, by[name])
+	}
+	add := func(k resource.Kind, kind string) {
+		for name, p := range model.All[resource.Policy](x.s, k) {
+			o := &ordered{Policy: p, key: resource.Key{Kind: k, Name: name}}
+			namespace, short := o.key.Split()
+			o.tie = strings.Join([]string{short, namespace, kind}, "/")
+			t := by[p.Tier]
+			if t == nil {
+				t = &tier{name: p.Tier, order: math.Inf(1), missing: true}
+				by[p.Tier] = t
+				x.tiers = append(x.tiers, t)
+				x.problem(o.key.String(), "spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier)
+			}
+			t.policies = append(t.policies, o)
+			x.named(o)
+		}
+	}
+	add(resource.KindGlobalPolicy, "GlobalNetworkPolicy")
+	add(resource.KindPolicy, "NetworkPolicy")
+	slices.SortFunc(x.tiers, func(a, b *tier) int {
+		switch {
+		case a.missing != b.missing && a.missing:
+			return 1
+		case a.missing != b.missing:
+			return -1
+		}
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name))
+	})
+	for _, t := range x.tiers {
+		slices.SortFunc(t.policies, func(a, b *ordered) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.tie, b.tie)) })
+	}
+}
+
+// named names what of a policy is not done.
+func (x *compiler) named(p *ordered) {
+	switch {
+	case p.Host:
+		x.problem(p.key.String(), "spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone")
+		return
+	case p.Forward:
+		x.problem(p.key.String(), "spec.applyOnForward is not carried: it is about host endpoints, and workloads have the policy")
+	}
+	x.wrong(p.key, p.Ingress)
+	x.wrong(p.key, p.Egress)
+}
+
+// wrong names the rules that cannot be had.
+func (x *compiler) wrong(key resource.Key, rules *resource.Rules) {
+	if rules == nil {
+		return
+	}
+	for i := range *rules {
+		r := &(*rules)[i]
+		if len(r.Wrong) == 0 {
+			continue
+		}
+		instead := "the rule denies all that the rest of it is about"
+		if r.Action == resource.Allow || r.Action == resource.Log {
+			instead = "the rule is left out"
+		}
+		x.problem(key.String(), "%s: %s: %s", r.Field, strings.Join(r.Wrong, "; "), instead)
+	}
+}
+
+// ruled returns the rules of a policy of a tier.
+func (x *compiler) ruled(t *tier, p *ordered) *ruled {
+	if p.rules == nil {
+		p.rules = x.convert("tier "+t.name, !t.pass, p.key, p.Ingress, p.Egress)
+	}
+	return p.rules
+}
+
+// readProfiles names what is wrong with profiles.
+func (x *compiler) readProfiles() {
+	for name, p := range model.All[resource.Profile](x.s, resource.KindProfile) {
+		key := resource.Key{Kind: resource.KindProfile, Name: name}
+		x.wrong(key, p.Ingress)
+		x.wrong(key, p.Egress)
+	}
+}
+
+// profile returns the rules of a profile. One that is missing denies, as in Calico.
+func (x *compiler) profile(name string) *ruled {
+	r := x.profiles[name]
+	if r != nil {
+		return r
+	}
+	key := resource.Key{Kind: resource.KindProfile, Name: name}
+	p := model.One[resource.Profile](x.s, resource.KindProfile, name)
+	switch {
+	case p != nil:
+		r = x.convert("profile "+name, false, key, p.Ingress, p.Egress)
+	case name == resource.AllowProfile:
+		allow := &resource.Rules{{Action: resource.Allow}}
+		r = x.convert("profile "+name, false, key, allow, allow)
+	default:
+		r = x.convert("profile "+name, true, key, new(resource.Rules), new(resource.Rules))
+		x.problem(key.String(), "there is none that could be read: it denies")
+	}
+	x.profiles[name] = r
+	return r
+}
