@@ -48,7 +48,8 @@ type rawPort struct {
 // read gives an endpoint the labels of its namespace and service account, which it cannot have by itself.
 func (r *rawWorkload) read(namespace, name string) (*Endpoint, error) {
 	s := &r.Spec
-	if s.Node == "" || !strings.HasPrefix(name, strings.ReplaceAll(s.Node, "-", "--")+"-") {
+	rest, ok := strings.CutPrefix(name, strings.ReplaceAll(s.Node, "-", "--")+"-")
+	if s.Node == "" || !ok || strings.HasPrefix(rest, "-") { // which is a dash of a longer name
 		return nil, wrong("spec.node", s.Node, "must be that of the key")
 	}
 	e := &Endpoint{Node: s.Node, Interface: s.InterfaceName, Profiles: s.Profiles, Labels: selector.Labels{}}

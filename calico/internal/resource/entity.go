@@ -37,8 +37,8 @@ func (x *reader) entity(field string, r *rawEntity, e *Entity) {
 	x.wrong(err)
 	e.NotNets, err = readNets(field+".notNets", r.NotNets)
 	x.wrong(err)
-	x.ports(field+".ports", r.Ports, &e.Ports, &e.Names)
-	x.ports(field+".notPorts", r.NotPorts, &e.NotPorts, &e.NotNames)
+	x.ports(field+".ports", r.Ports, x.Protocol == 0, &e.Ports, &e.Names)
+	x.ports(field+".notPorts", r.NotPorts, false, &e.NotPorts, &e.NotNames) // without a protocol this is about what has no ports, too
 	if err := r.selectors(field, x.namespace, e); err != nil {
 		x.wrong(err)
 		e.Selector, e.NotSelector, e.NotNames = nil, nil, nil
@@ -56,14 +56,14 @@ func readNets(field string, list []string) (nets []netip.Prefix, err error) {
 	return nets, nil
 }
 
-// ports reads numbers, ranges and names. Numbers need a protocol that has ports.
-func (x *reader) ports(field string, list []json.RawMessage, ports *[]Ports, names *[]string) {
+// ports reads numbers, ranges and names. They need a protocol that has ports, but for names where they may be of any.
+func (x *reader) ports(field string, list []json.RawMessage, anyProtocol bool, ports *[]Ports, names *[]string) {
 	if x.Protocol == 0 && given(x.raw.Protocol) {
 		return // of a protocol that is wrong
 	}
 	for _, text := range list {
 		p, name, err := readPort(field, text)
-		if err == nil && !hasPorts(x.Protocol) && (x.Protocol != 0 || name == "") {
+		if err == nil && !hasPorts(x.Protocol) && (!anyProtocol || name == "") {
 			err = wrong(field, strings.Trim(string(text), `"`), "must be there only with protocol TCP, UDP or SCTP")
 		}
 		if err != nil {

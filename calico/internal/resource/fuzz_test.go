@@ -15,6 +15,13 @@ func FuzzResource(f *testing.F) {
 		{resources + "bgpfilters/f", `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"min":9},"action":"Accept"}]}}`},
 		{ipam + "assignment/ipv4/block/10.0.0.0-30", `{"cidr":"10.0.0.0/30","affinity":"host:n","allocations":[0,1,null,2],"attributes":[{"secondary":{"node":"m"}},{}]}`},
 		{ipam + "host/n/ipv6/block/fd00::-122", `{"state":"pending"}`},
+		{resources + "tiers/t", `{"spec":{"order":1e308,"defaultAction":"Pass"}}`},
+		{resources + "networkpolicies/n/p", `{"spec":{"tier":"t","order":-1,"selector":"has(a)","serviceAccountSelector":"all()","types":["egress"],"egress":[{"action":"Deny","protocol":6,"source":{"nets":["10.0.0.1"],"notSelector":"b == 'c'"},"destination":{"notPorts":["http","1:2",3]}},{"action":"Allow","domains":[]},7]}}`},
+		{resources + "globalnetworkpolicies/p", `{"spec":{"namespaceSelector":"global()","ingress":[{"action":"Pass","protocol":"ICMP","icmp":{"type":3,"code":3},"ipVersion":4},{"action":"Log","destination":{"serviceAccounts":{"names":["a"],"selector":"has(b)"}}}]}}`},
+		{resources + "profiles/kns.n", `{"spec":{"labelsToApply":{"pcns.a":"b"},"ingress":[{"action":"Allow"}]}}`},
+		{resources + "networksets/n/s", `{"metadata":{"labels":{"a":"b"}},"spec":{"nets":["10.0.0.1/8","fd00::/8","x"]}}`},
+		{resources + "workloadendpoints/n/a--b-k8s-p-eth0", `{"metadata":{"labels":{"pcns.a":"b"}},"spec":{"node":"a-b","ipNetworks":["10.0.0.1/32"],"ports":[{"name":"http","protocol":"TCP","port":80},{"protocol":255}]}}`},
+		{resources + "hostendpoints/h", `{"spec":{"node":"a","expectedIPs":["10.0.0.1",""],"ports":[{"name":"x","protocol":132,"port":1}]}}`},
 	} {
 		f.Add(s[0], []byte(s[1]))
 	}
@@ -53,6 +60,21 @@ func FuzzResource(f *testing.F) {
 					t.Errorf("%+v", r)
 				}
 			}
+		case *Policy:
+			if v.Selector == nil || v.Tier == "" {
+				t.Errorf("%+v", v)
+			}
+			sane(t, v.Ingress)
+			sane(t, v.Egress)
+		case *Endpoint:
+			if namespace, _ := k.Split(); namespace != "" && v.Labels[labelNamespace] != namespace {
+				t.Errorf("%v has labels %v", k, v.Labels)
+			}
+			for _, p := range v.Ports {
+				if p.Name == "" || !hasPorts(p.Protocol) {
+					t.Errorf("port %+v", p)
+				}
+			}
 		case *Block:
 			if v.Prefix.String() != k.Name {
 				t.Errorf("%v has %v", k, v.Prefix)
@@ -64,4 +86,27 @@ func FuzzResource(f *testing.F) {
 			}
 		}
 	})
+}
+
+// sane looks at what rules ask together.
+func sane(t *testing.T, rules *Rules) {
+	if rules == nil {
+		return
+	}
+	for _, r := range *rules {
+		known := r.Action == Allow || r.Action == Deny || r.Action == Pass || r.Action == Log
+		numbers := len(r.Src.Ports) + len(r.Src.NotPorts) + len(r.Dst.Ports) + len(r.Dst.NotPorts)
+		names := len(r.Src.Names) + len(r.Src.NotNames) + len(r.Dst.Names) + len(r.Dst.NotNames)
+		if !known && len(r.Wrong) == 0 || numbers > 0 && !hasPorts(r.Protocol) || names > 0 && r.Protocol != 0 && !hasPorts(r.Protocol) ||
+			(r.ICMP != nil || r.NotICMP != nil) && r.Protocol != protoICMP && r.Protocol != protoICMPv6 {
+			t.Errorf("%+v", r)
+		}
+		for _, list := range [][]netip.Prefix{r.Src.Nets, r.Src.NotNets, r.Dst.Nets, r.Dst.NotNets} {
+			for _, p := range list {
+				if p != p.Masked() || p.Addr().Is4In6() {
+					t.Errorf("network %v", p)
+				}
+			}
+		}
+	}
 }
