@@ -31,7 +31,10 @@
 //   - It writes nothing. The Node resource, its addresses, the MAC and addresses of tunnels, blocks and their addresses are the work of
 //     calicoctl, calico/node and calico-ipam: a mistake with a block takes the addresses of others.
 //   - It does not read clusters whose datastore is the API of Kubernetes.
-//   - It has no policies, profiles, endpoints or host endpoints, and no WireGuard. natOutgoing is named, and not done.
+//   - It applies no policies. What they mean is there, as configs of package policy for the workload endpoints of a node: tiers,
+//     GlobalNetworkPolicies, NetworkPolicies, profiles and network sets. But a Plane does not read these resources yet, and gives no
+//     port a policy: who lets workloads of a cluster in has none of their policies.
+//   - It has no host endpoints, and no WireGuard. natOutgoing is named, and not done.
 //   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
 //     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is
 //     not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh. What a filter accepts still has to be in a pool.

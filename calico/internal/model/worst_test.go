@@ -50,7 +50,11 @@ func TestWorstResources(t *testing.T) {
 		s.Put(fmt.Sprintf("%sbgppeers/%d", resourcesKey, i), []byte("junk"))
 		s.Put(fmt.Sprintf("%sunknown/%d", resourcesKey, i), nil)
 	}
-	for _, k := range []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindPool, resource.KindPeer} {
+	for i := range most(resource.KindGlobalPolicy) {
+		s.Put(fmt.Sprintf("%sglobalnetworkpolicies/%d", resourcesKey, i), []byte("junk"))
+		s.Put(fmt.Sprintf("%stiers/%d", resourcesKey, i), []byte("{}"))
+	}
+	for _, k := range []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindPool, resource.KindPeer, resource.KindGlobalPolicy, resource.KindTier} {
 		if s.Len(k) != k.Most() {
 			t.Errorf("%v: %d, want %d", k, s.Len(k), k.Most())
 		}
@@ -63,6 +67,9 @@ func TestWorstResources(t *testing.T) {
 		t.Error("all is read again, with nothing gone")
 	}
 	worst.Kept(t, "resources of Calico's datastore", alone, kept(plan))
+	if len(s.Problems(true)) != s.Len(resource.KindGlobalPolicy)+2 || len(s.Unread(resource.KindGlobalPolicy)) != s.Len(resource.KindGlobalPolicy) || s.Left(resource.KindTier) == 0 {
+		t.Errorf("%d problems of policy", len(s.Problems(true)))
+	}
 	for i := range resource.KindPeer.Most() {
 		s.Delete(fmt.Sprintf("%sbgppeers/%d", resourcesKey, i))
 	}

@@ -63,6 +63,7 @@ const fixed = `
 calico.Plane.kick calico.running.done calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
 calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawOperation.PrependASPath calico/internal/resource.rawRule.ASPathPrefix calico/internal/resource.rawRule.Communities calico/internal/resource.rawRule.Operations calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
 calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
+calico/internal/resource.rawAccounts.Names calico/internal/resource.rawEntity.Nets calico/internal/resource.rawEntity.NotNets calico/internal/resource.rawEntity.NotPorts calico/internal/resource.rawEntity.Ports calico/internal/resource.rawHost.Spec calico/internal/resource.rawPolicy.Spec calico/internal/resource.rawProfile.Spec calico/internal/resource.rawSet.Spec calico/internal/resource.rawWorkload.Spec
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.state.on

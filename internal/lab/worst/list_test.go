@@ -17,7 +17,7 @@ const root = "../../.."
 // folders is where tables may be: what runs between a wire and a host, and its control socket.
 var folders = []string{
 	"frame", "bfd", "bfd/vxlan", "encap", "fdb", "arp", "l3", "policy", "snoop", "switch", "vtep", "underlay", "underlay/afpacket", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "internal/delay", "internal/filter",
-	"bgp", "calico", "calico/internal/model", "calico/internal/resource", "calico/internal/selector", "control", "node", "evpn", "evpn/internal/bgp", "evpn/internal/unnumbered", "evpn/internal/table", "flannel", "setting/conf", "cmd/vxswitchd", "offload", "offload/internal/datapath", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
+	"bgp", "calico", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "calico/internal/selector", "control", "node", "evpn", "evpn/internal/bgp", "evpn/internal/unnumbered", "evpn/internal/table", "flannel", "setting/conf", "cmd/vxswitchd", "offload", "offload/internal/datapath", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
 }
 
 // TestFields checks that every container in a struct is known: as a part of a row, or as one that no

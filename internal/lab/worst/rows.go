@@ -263,8 +263,8 @@ var Rows = []Row{
 	},
 	{
 		Name:  "resources of Calico's datastore",
-		Holds: "calico/internal/model.Store.of calico/internal/model.Store.strange calico/internal/model.compiler.bad calico/internal/model.compiler.nodes calico/internal/model.compiler.pools calico/internal/model.compiler.reject calico/internal/model.compiler.taken calico/internal/model.peering.addrs calico/internal/model.peering.all calico/internal/model.peering.at calico/internal/model.peering.by calico.reader.changes",
-		Limit: "131072 blocks; 16384 nodes, BGPConfigurations and affinities of the node; 4096 BGPPeers, 1024 IPPools and BGPFilters; 262144 routes, 4096 peers, 1000 problems",
+		Holds: "calico/internal/model.Store.of calico/internal/model.Store.strange calico/internal/model.compiler.bad calico/internal/model.compiler.nodes calico/internal/model.compiler.pools calico/internal/model.compiler.reject calico/internal/model.compiler.taken calico/internal/model.peering.addrs calico/internal/model.peering.all calico/internal/model.peering.at calico/internal/model.peering.by calico/internal/rules.compiler.configs calico/internal/rules.compiler.profiles calico/internal/rules.compiler.tiers calico/internal/rules.compiler.unread calico/internal/rules.ruled.rules calico/internal/rules.sets.nets calico/internal/rules.sets.ports calico/internal/rules.sets.things calico/internal/rules.thing.labels calico/internal/rules.thing.nets calico/internal/rules.thing.ports calico/internal/rules.tier.policies calico.reader.changes",
+		Limit: "131072 blocks and workload endpoints; 65536 profiles; 32768 policies and network sets of namespaces; 16384 nodes, BGPConfigurations and affinities of the node, global policies and network sets, host endpoints; 4096 BGPPeers; 1024 IPPools, BGPFilters, tiers, and staged policies of a kind; 262144 routes, 4096 peers, 16000 rules of a workload, 1000 problems",
 		Share: "none: who can write to the datastore can write all",
 		Full:  "the new one; when there is room again, all are read again",
 		Test:  "calico/internal/model.TestWorstResources", Kept: 100,
