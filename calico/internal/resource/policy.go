@@ -72,7 +72,8 @@ type rawPolicy struct {
 	} `json:"spec"`
 }
 
-// read reads a policy. A rule that is wrong says so itself.
+// read reads a policy. A rule that is wrong says so itself. Without types it is about both directions, as Felix has it; calicoctl writes
+// the types that the rules make.
 func (r *rawPolicy) read(namespace string) (*Policy, error) {
 	s := &r.Spec
 	p := &Policy{Tier: s.Tier, Order: order(s.Order), Host: s.DoNotTrack || s.PreDNAT, Forward: s.ApplyOnForward}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/policy"
 )
@@ -138,5 +139,19 @@ func TestShared(t *testing.T) {
 	check.Equal(t, "rules", fmt.Sprint(rules), "[globalnetworkpolicies/p spec.ingress[0] profiles/kns.prod spec.egress[0]]")
 	for _, t2 := range a.Config.Tiers {
 		check.True(t, strings.HasPrefix(t2.Name, map[policy.Direction]string{policy.Egress: "ingress ", policy.Ingress: "egress "}[t2.Direction]), "tier %s", t2.Name)
+	}
+}
+
+// A rule for everything is about IP, and nothing else passes but ARP.
+func TestOtherFrames(t *testing.T) {
+	d := base.and(data{"globalnetworkpolicies/p": spec(`"ingress":[{"action":"Log"},{"action":"Allow"}]`)})
+	p, err := policy.New(of(t, Compile("n", d.store()), server).Config)
+	check.OK(t, err)
+	for etherType, want := range map[uint16]bool{0x0806: true, 0x88cc: false, 0x8847: false} {
+		b := append(make([]byte, 12), byte(etherType>>8), byte(etherType))
+		f := frame.Make(append(b, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2))
+		f.VNI, f.From = 100, frame.NewDest(1, 0)
+		got := p.Egress().Process(&f, frame.At{Tick: 10, Worker: 1}) == frame.Continue
+		check.Equal(t, fmt.Sprintf("frame of %#x", etherType), got, want)
 	}
 }

@@ -17,7 +17,10 @@
 // there are more resources than are read.
 //
 // Policies with doNotTrack or preDNAT are about host endpoints alone, and so is applyOnForward: these are named. Staged policies do
-// nothing, as in Calico. Frames other than IP, ARP and neighbour discovery do not pass.
+// nothing, as in Calico. Frames other than IP, ARP and neighbour discovery do not pass. A rule with an ICMPv6 type of neighbour discovery
+// is about that of the workload, too, which in Calico no policy is about.
+//
+// What tells hosts apart, and encapsulation by workloads, is for a policy.Guard.
 package rules
 
 import (
