@@ -11,7 +11,8 @@
 //
 // # What it does not do
 //
-// Nothing here lets through more than Calico does. A rule with http, services, a field that nobody knows, or a mistake is named as a
+// Nothing here lets through more than Calico does, but for rules without a protocol that name a port of an endpoint whose protocol is written as
+// a number: such a port counts here. A rule with http, services, a field that nobody knows, or a mistake is named as a
 // [model.Problem]; if it allows or logs it is left out, and if it denies, passes on, or does something unknown, it denies all that the
 // rest of it is about. An endpoint that might have a policy which could not be read has no traffic, and neither has any endpoint if
 // there are more resources than are read.
