@@ -12,12 +12,13 @@ import (
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/internal/batch"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
 const (
-	batch = 20 * time.Millisecond // between two changes of what the node does
-	pause = 2 * time.Second       // before something that has failed is tried again
+	between = 20 * time.Millisecond // between two changes of what the node does
+	pause   = 2 * time.Second       // before something that has failed is tried again
 )
 
 // A Plane follows the datastore, and has a node do what it says. Make one with New.
@@ -26,7 +27,7 @@ type Plane struct {
 	cfg   Config
 	owner string
 	log   *slog.Logger
-	kick  chan struct{} // there is something to apply
+	loop  *batch.Loop // applies
 
 	start func(*bgp.Config) (speaker, error)
 
@@ -51,7 +52,7 @@ func New(n bgp.Node, c *Config) (*Plane, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	p := &Plane{node: n, cfg: setting.Clone(*c), owner: c.Owner, log: c.Log, kick: make(chan struct{}, 1), stale: time.Now()}
+	p := &Plane{node: n, cfg: setting.Clone(*c), owner: c.Owner, log: c.Log, loop: batch.New(between, 0), stale: time.Now()}
 	if p.owner == "" {
 		p.owner = DefaultOwner
 	}
@@ -77,7 +78,7 @@ func (p *Plane) Run(ctx context.Context) error {
 		p.stopBGP()
 		p.node.Program(p.owner, control.Update{Snapshot: true})
 	}()
-	wg.Go(func() { p.applier(ctx) })
+	wg.Go(func() { p.loop.Run(ctx, p.applier) })
 	prefixes := resource.Prefixes(p.cfg.Node)
 	for {
 		err := client.Follow(ctx, prefixes, &reader{p: p})
@@ -108,30 +109,12 @@ func (p *Plane) away(err error) {
 	}
 }
 
-func (p *Plane) wake() {
-	select {
-	case p.kick <- struct{}{}:
-	default:
+// applier applies what has changed.
+func (p *Plane) applier(bool) (more bool) {
+	if !p.apply() {
+		time.AfterFunc(pause, p.loop.Wake)
 	}
-}
-
-// applier applies what has changed: at once, and then what has come in a batch.
-func (p *Plane) applier(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.kick:
-		}
-		if !p.apply() {
-			time.AfterFunc(pause, p.wake)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(batch):
-		}
-	}
+	return false
 }
 
 // apply has the node do what the datastore says, and reports whether it does.

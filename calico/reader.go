@@ -56,7 +56,7 @@ func (r *reader) Done(context.Context) error {
 		p.stale, p.lastErr = time.Time{}, ""
 		p.log.Info("the datastore is followed")
 	}
-	p.wake()
+	p.loop.Wake()
 	if p.store.Missing() {
 		return errAgain
 	}

@@ -91,7 +91,7 @@ func (p *Plane) begin(c *bgp.Config) error {
 		r.err = s.Run(ctx)
 		close(r.done)
 		if ctx.Err() == nil {
-			p.wake()
+			p.loop.Wake()
 		}
 	}()
 	return nil

@@ -105,7 +105,8 @@ func TestSpeakerFails(t *testing.T) {
 	p.put("nodes/a", value("Node", "a", `{"bgp":{"ipv4Address":"192.0.2.1/24"}}`))
 	p.apply()
 	f.fail <- errors.New("address already in use")
-	<-p.kick // it has the plan applied again
+	woken, stop := context.WithCancel(t.Context())
+	p.loop.Run(woken, func(bool) bool { stop(); return false }) // it has the plan applied again
 	if p.apply() {
 		t.Error("no error")
 	}
