@@ -51,7 +51,7 @@ type Switch struct {
 	client *rpc.Client     // nil without a connection that has said everything
 	ours   bool            // we have the lock of the name
 	dirty  bool            // db has changed
-	rows   []control.Row   // that were given last to the node; nil = none yet
+	rows   []control.Row   // that were given last to the node
 	told   bool            // the node has done what db says, once at least
 	hosts  hosts
 	status Status
@@ -279,7 +279,7 @@ func (s *Switch) apply() {
 	}
 	s.dirty = false
 	res := s.db.Read(&s.sw)
-	again, before := len(s.status.Refused) > 0, s.status.RowErr
+	again, before, told := len(s.status.Refused) > 0, s.status.RowErr, s.told
 	s.mu.Unlock()
 	s.known = s.node.PortsUp()
 	for i := range res.Segments { // a port may come later
@@ -298,7 +298,7 @@ func (s *Switch) apply() {
 	rows := s.within(res.Rows)
 	s.remotes = vteps(rows)
 	u := control.Update{Snapshot: true, Loose: true, Add: rows}
-	if s.rows != nil {
+	if told {
 		u.Del = arrivals(rows, s.rows) // which are given twice, and so count for more than what was learned here before
 	}
 	s.rows = rows

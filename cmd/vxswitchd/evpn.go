@@ -71,7 +71,7 @@ func (k *evpnKeeper) summary() (e api.EVPN, st evpn.Status, ok bool) {
 	st = s.Status()
 	e.Peers, e.Duplicates, e.Advertised = len(st.Peers), len(st.Duplicates), st.Advertised
 	for _, p := range st.Peers {
-		if e.Routes += p.Routes; p.State == "established" {
+		if e.Routes += p.Routes; p.State == established {
 			e.Established++
 		}
 	}
@@ -303,7 +303,7 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 	to.gauge(descEVPNUp, one(e.State == sectionRunning))
 	for _, p := range st.Peers {
 		peer := cmp.Or(p.Interface, p.Addr.String())
-		to.gauge(descEVPNSession, one(p.State == "established"), peer)
+		to.gauge(descEVPNSession, one(p.State == established), peer)
 		to.gauge(descEVPNPeerRoutes, float64(p.Routes), peer)
 		to.gauge(descEVPNMissing, float64(p.Missing), peer)
 		to.count(descEVPNIn, p.In, peer)
