@@ -9,7 +9,10 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -211,7 +214,9 @@ func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, list ...*Conf
 	m := &member{t: t, h: h, pod: n.Host("pod1")}
 	s.Pod = m.pod.NS
 	exe := check.Must(os.Executable())(t)
-	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_MEMBER="+string(check.Must(json.Marshal(s))(t)), exe)
+	logs := t.TempDir()
+	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_MEMBER="+string(check.Must(json.Marshal(s))(t)), "GORACE=log_path="+filepath.Join(logs, "race"), exe)
+	t.Cleanup(func() { noRaces(t, logs) })
 	m.in, m.out = json.NewEncoder(check.Must(cmd.StdinPipe())(t)), json.NewDecoder(check.Must(cmd.StdoutPipe())(t))
 	m.run(cmd)
 	m.set(list...)
@@ -230,6 +235,24 @@ func (m *member) run(cmd *exec.Cmd) {
 		cmd.Wait()
 	})
 }
+
+// noRaces fails a test for what the race detector has said of a member, but for two servers of gobgp in one process: each writes the same to
+// variables of its packages as it starts.
+func noRaces(t *testing.T, logs string) {
+	for _, name := range check.Must(filepath.Glob(filepath.Join(logs, "race.*")))(t) {
+		for report := range strings.SplitSeq(string(check.Must(os.ReadFile(name))(t)), "==================\n") {
+			ours, lines := false, strings.Split(report, "\n")
+			for i := range len(lines) - 1 {
+				ours = ours || access.MatchString(lines[i]) && !strings.Contains(lines[i+1], "/gobgp/v4/")
+			}
+			if ours || report != "" && !strings.Contains(report, ".StartBgp.") {
+				t.Error(report)
+			}
+		}
+	}
+}
+
+var access = regexp.MustCompile(`^(Previous )?(atomic )?(?i:read|write) at 0x`)
 
 // set changes the settings; without any, or with nil, it asks only.
 func (m *member) set(list ...*Config) (a answer) {

@@ -147,7 +147,7 @@ func (b *BGP) Status() (list []engine.Status) {
 		}
 		return list
 	}
-	ruled := map[netip.Addr]bool{}
+	ruled, accepted := map[netip.Addr]bool{}, map[netip.Addr]int{}
 	_ = b.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(x *api.Peer) {
 		st := b.status(x)
 		list = append(list, st)
@@ -155,24 +155,34 @@ func (b *BGP) Status() (list []engine.Status) {
 		if !ok {
 			p = b.peers[st.Addr.String()]
 		}
-		ruled[st.Addr] = len(p.Import) > 0
+		if len(p.Import) > 0 {
+			ruled[st.Addr] = true
+			for _, f := range x.AfiSafis {
+				accepted[st.Addr] += int(f.GetState().GetAccepted())
+			}
+		}
 	})
-	for i := range list {
-		if ruled[list[i].Addr] {
-			list[i].Filtered = b.filtered(list[i].Addr)
+	if len(ruled) == 0 {
+		return list
+	}
+	taken := b.taken()
+	for i, st := range list {
+		if ruled[st.Addr] {
+			list[i].Filtered = max(0, accepted[st.Addr]-taken[st.Addr])
 		}
 	}
 	return list
 }
 
-// filtered counts the routes of a peer that its rules reject, for which gobgp goes through all of them. b.mu is held.
-func (b *BGP) filtered(peer netip.Addr) (n int) {
+// taken counts the routes of each peer in gobgp's table, which has those that the rules of the peer let in. To have gobgp list what the
+// rules reject is no way: its list of a peer's routes with the rules puts what the rules make of them in the place of what was received.
+// b.mu is held.
+func (b *BGP) taken() map[netip.Addr]int {
+	n := map[netip.Addr]int{}
 	for _, f := range families {
-		_ = b.server.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_ADJ_IN, Name: peer.String(), Family: f, EnableFiltered: true}, func(_ bgp.NLRI, paths []*apiutil.Path) {
+		_ = b.server.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: f}, func(_ bgp.NLRI, paths []*apiutil.Path) {
 			for _, p := range paths {
-				if p.Filtered {
-					n++
-				}
+				n[p.PeerAddress]++
 			}
 		})
 	}
