@@ -72,7 +72,8 @@ var allowed = map[string][]string{
 
 	"cmd/vxswitchd": {"api", "cmd/internal/file", "cmd/internal/pcapfilter", "cmd/internal/version", "bgp", "discovery", "evpn", "flannel", "flannel/daemon", "flannel/etcd", "flannel/routed", "arp", "bfd", "bfd/vxlan", "capture", "control", "encap", "fdb", "frame", "internal/hostaddr", "l3", "metrics", "node", "offload", "ovsdb", "policy", "setting", "setting/conf", "snoop", "switch", "vtep"}, // a module of its own
 	"cmd/vxsctl":    {"api", "cmd/internal/version", "frame", "setting"}, "cmd/vxflanneld": {"cmd/internal/version", "flannel/daemon", "flannel/kube", "offload", "switch"}, "cmd/vxswitch-cni": {"api", "cmd/internal/version", "encap", "frame", "internal/sys"}, "cmd/internal/version": {}, "cmd/internal/pcapfilter": {}, "cmd/internal/file": {"bgp", "discovery", "encap", "evpn", "flannel/daemon", "frame", "node", "ovsdb", "setting/conf"}, "cmd/internal/settings": {"cmd/internal/file", "evpn", "setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
-	"release": {}, // likewise: a tool
+	"release":          {}, // likewise: a tool
+	"release/portable": {},
 
 	"internal/batch":     {},
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
@@ -135,6 +136,7 @@ var outside = map[string][]string{
 	"cmd/vxswitch-cni":          {"github.com/containernetworking/cni/pkg/invoke", "github.com/containernetworking/cni/pkg/skel", "github.com/containernetworking/cni/pkg/types", "github.com/containernetworking/cni/pkg/types/100", "github.com/containernetworking/cni/pkg/version", "github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
 	"cmd/internal/pcapfilter":   {"golang.org/x/net/bpf"},
 	"release":                   {"github.com/google/go-containerregistry/pkg/v1", "github.com/google/go-containerregistry/pkg/v1/empty", "github.com/google/go-containerregistry/pkg/v1/layout", "github.com/google/go-containerregistry/pkg/v1/mutate", "github.com/google/go-containerregistry/pkg/v1/tarball", "github.com/google/go-containerregistry/pkg/v1/types", "github.com/goreleaser/nfpm/v2", "github.com/goreleaser/nfpm/v2/deb", "github.com/goreleaser/nfpm/v2/files"},
+	"release/portable":          {"golang.org/x/tools/go/packages"},
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"flannel/kube":              {"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/serializer", "k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/util/net", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
 	"bgp/internal/gobgp":        {"github.com/osrg/gobgp/v4/api", "github.com/osrg/gobgp/v4/pkg/apiutil", "github.com/osrg/gobgp/v4/pkg/packet/bgp", "github.com/osrg/gobgp/v4/pkg/server"},
