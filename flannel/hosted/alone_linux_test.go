@@ -39,6 +39,7 @@ func (c *counted) Routes(u flannel.RouteUpdate) error {
 // An alone is a node of ours on a host, with a store in memory.
 type alone struct {
 	*flannel.Plane
+	t     *testing.T
 	shape *counted
 	log   check.Log
 	ended chan error
@@ -55,9 +56,10 @@ func inHost(t *testing.T, h *netns.Host, m *flannel.Memory, change func(*hosted.
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &alone{ended: make(chan error, 1)}
+	a := &alone{t: t, ended: make(chan error, 1)}
 	hc := &hosted.Config{Node: n, Namespace: h.NS, Link: "eth0", Persistent: true, Log: slog.New(slog.NewTextHandler(&a.log, nil))}
-	pc := &flannel.PlaneConfig{Store: &flannel.Registry{KV: m.KV()}, OneMAC: true, PublicIP: netip.MustParseAddr("192.0.2.1")}
+	store := &flannel.Registry{KV: m.KV(), Rand: func(int) int { return 0 }} // the first that is free: none that other puts
+	pc := &flannel.PlaneConfig{Store: store, OneMAC: true, PublicIP: netip.MustParseAddr("192.0.2.1")}
 	if change != nil {
 		change(hc, pc)
 	}
@@ -88,7 +90,8 @@ func inHost(t *testing.T, h *netns.Host, m *flannel.Memory, change func(*hosted.
 }
 
 // ready waits until leases are followed.
-func (a *alone) ready(t *testing.T) *alone {
+func (a *alone) ready() *alone {
+	t := a.t
 	t.Helper()
 	select {
 	case <-a.Ready():
@@ -99,6 +102,20 @@ func (a *alone) ready(t *testing.T) *alone {
 		t.Fatal("not ready")
 	}
 	return a
+}
+
+// until waits for something on a host. A plane that has ended meanwhile fails the test at once.
+func (a *alone) until(h *netns.Host, what string, ok func() bool) {
+	a.t.Helper()
+	h.Until(what, func() bool {
+		select {
+		case err := <-a.ended:
+			a.ended <- err
+			a.t.Fatalf("%s: the plane has ended: %v\n%s", what, err, a.log.String())
+		default:
+		}
+		return ok()
+	})
 }
 
 // other puts the lease of another node, whose number is in its subnet, public address and MAC.
@@ -125,11 +142,11 @@ func TestRefusedRoute(t *testing.T) {
 	_, h, m := hostAndStore(t, fmt.Sprintf(vxlanJSON, ""))
 	h.IP("route", "add", "blackhole", "10.3.9.0/24", "metric", "778") // that of ours, too
 	other(m, "vxlan", 9)
-	a := inHost(t, h, m, nil).ready(t)
+	a := inHost(t, h, m, nil).ready()
 	before := a.shape.snapshots
 	for i := 20; i < 30; i++ {
 		other(m, "vxlan", i)
-		h.Until("the route is there", func() bool { return strings.Contains(h.IP("route", "show"), fmt.Sprintf("10.3.%d.0/24", i)) })
+		a.until(h, "the route is there", func() bool { return strings.Contains(h.IP("route", "show"), fmt.Sprintf("10.3.%d.0/24", i)) })
 	}
 	a.shape.mu.Lock()
 	defer a.shape.mu.Unlock()
@@ -140,7 +157,7 @@ func TestRefusedRoute(t *testing.T) {
 		t.Errorf("said %d times: %s", n, a.log.String())
 	}
 	h.IP("route", "del", "blackhole", "10.3.9.0/24", "metric", "778")
-	h.Until("the route is there", func() bool { return strings.Contains(h.IP("route", "show"), "10.3.9.0/24 via") })
+	a.until(h, "the route is there", func() bool { return strings.Contains(h.IP("route", "show"), "10.3.9.0/24 via") })
 }
 
 // Routes that a former process has left give way when the link has another name.
@@ -149,13 +166,13 @@ func TestOtherLink(t *testing.T) {
 	n.Plug(h, "198.51.100.1/24", n.Switch("sw2"))
 	other(m, "host-gw", 9)
 	links := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")}
-	a := inHost(t, h, m, func(_ *hosted.Config, p *flannel.PlaneConfig) { p.Links = links }).ready(t)
+	a := inHost(t, h, m, func(_ *hosted.Config, p *flannel.PlaneConfig) { p.Links = links }).ready()
 	a.stop()
 	m.Put("10.3.9.0-24", (&flannel.Attrs{Type: "host-gw", IPv4: flannel.End{PublicIP: netip.MustParseAddr("198.51.100.9")}}).Value(), 0)
 	a = inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) {
 		p.Links = links
 		c.Link, p.PublicIP = "eth1", netip.MustParseAddr("198.51.100.1")
-	}).ready(t)
+	}).ready()
 	if got := h.IP("route", "show", "10.3.9.0/24"); !strings.Contains(got, "via 198.51.100.9 dev eth1") {
 		t.Errorf("%s\n%s", got, a.log.String())
 	}
@@ -165,10 +182,10 @@ func TestOtherLink(t *testing.T) {
 func TestOtherDevice(t *testing.T) {
 	_, h, m := hostAndStore(t, fmt.Sprintf(vxlanJSON, ""))
 	other(m, "vxlan", 9)
-	a := inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "one" }).ready(t)
+	a := inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "one" }).ready()
 	a.stop()
 	h.IP("route", "add", "10.3.8.0/25", "dev", "lo", "proto", "118") // not by a next hop, as those of package hostnet for others
-	a = inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "two" }).ready(t)
+	a = inHost(t, h, m, func(c *hosted.Config, p *flannel.PlaneConfig) { c.Device = "two" }).ready()
 	if got := h.IP("route", "show", "10.3.9.0/24"); !strings.Contains(got, "dev two") {
 		t.Errorf("%s\n%s", got, a.log.String())
 	}
@@ -183,14 +200,14 @@ func TestLinkDown(t *testing.T) {
 	other(m, "host-gw", 9)
 	a := inHost(t, h, m, func(_ *hosted.Config, p *flannel.PlaneConfig) {
 		p.Links = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	}).ready(t)
+	}).ready()
 	route := func() bool { return strings.Contains(h.IP("route", "show", "10.3.9.0/24"), "via 192.0.2.9") }
-	h.Until("the route is there", route)
+	a.until(h, "the route is there", route)
 	h.IP("link", "set", "eth0", "down")
-	h.Until("the route waits", func() bool { return strings.Contains(a.log.String(), "failed: hostnet: route 10.3.9.0/24") })
+	a.until(h, "the route waits", func() bool { return strings.Contains(a.log.String(), "failed: hostnet: route 10.3.9.0/24") })
 	if got := h.IP("link", "show", "eth0"); !strings.Contains(got, "state DOWN") {
 		t.Errorf("it is up again: %s", got)
 	}
 	h.IP("link", "set", "eth0", "up")
-	h.Until("the route is back", route)
+	a.until(h, "the route is back", route)
 }
