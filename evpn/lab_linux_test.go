@@ -92,6 +92,34 @@ func newSiteWith(t *testing.T, h *netns.Host, addr string, c Config, gws map[fra
 	return s
 }
 
+// tell has sites log all that they know if the test fails, before anything that is there now is taken away.
+func tell(t *testing.T, sites ...*site) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, s := range sites {
+				s.tell()
+			}
+		}
+	})
+}
+
+// tell logs the sessions of a site, all routes, and what is here.
+func (s *site) tell() {
+	st := s.speaker.Status()
+	s.t.Logf("%v: left out %v, malformed %v", s.addr, st.LeftOut, st.Malformed)
+	for _, p := range st.Peers {
+		s.t.Logf("%v: peer %+v", s.addr, p)
+	}
+	for r := range s.speaker.Routes() {
+		s.t.Logf("%v: route %+v", s.addr, r)
+	}
+	for e := range s.node.Switch().State() {
+		if e.Kind == frame.EventMACLearned || e.Kind == frame.EventNeighbourLearned {
+			s.t.Logf("%v: %v vni %v mac %v ip %v on %s", s.addr, e.Kind, e.VNI, e.MAC, e.IP, e.Name)
+		}
+	}
+}
+
 // plug gives a host of the lab a TAP in a segment.
 func (s *site) plug(h *netns.Host, vni frame.VNI, addr string, mac frame.MAC) {
 	s.t.Helper()
@@ -140,6 +168,7 @@ func newLab(t *testing.T, more ...Peer) *aLab {
 	l.us.plug(l.bridged, 100, "172.16.0.11/24", macOf["bridged"])
 	l.us.plug(l.routed, 200, "172.18.1.2/24", macOf["routed"])
 	l.routed.IP("route", "add", "default", "via", "172.18.1.1")
+	tell(t, l.us)
 	return l
 }
 
@@ -185,6 +214,15 @@ func (s *site) floods(vni frame.VNI) int { return len(s.node.Tunnels()["vx"].Flo
 func (s *site) routes(prefix string) int {
 	r, _ := s.node.Gateway().VRF("red").Route(netip.MustParsePrefix(prefix))
 	return len(r.Via)
+}
+
+// forget has the switch forget the hosts of a segment.
+func (s *site) forget(vni frame.VNI) {
+	for _, v := range s.node.Switch().VSIs() {
+		if v.VNI() == vni {
+			v.Flush()
+		}
+	}
 }
 
 // macIn returns the MAC of the host of site n that is bridged (1) or routed (2).

@@ -27,6 +27,7 @@ func newPair(t *testing.T, n *netns.Net, sw *netns.Host, subnet string, conf fun
 		p.sites[i] = newSite(t, us, prefixes(fmt.Sprintf(subnet, i+1))[0].Addr().String(), conf(i))
 		p.bridged[i], p.routed[i] = p.sites[i].hosts(n)
 	}
+	tell(t, p.sites[:]...)
 	return p
 }
 
