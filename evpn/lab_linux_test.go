@@ -183,7 +183,7 @@ func kernelLeaf(n *netns.Net, b *netns.Host, vtep string, theirs *netns.Host, vn
 		b.Up("vx" + vni)
 		b.Up("br" + vni)
 	}
-	b.IP("link", "set", port, "master", "br"+vnis[0])
+	b.Join(port, "br"+vnis[0])
 }
 
 // leafConfig makes bgpd that of a leaf with a session to a peer; lines go on with the family of EVPN.

@@ -57,7 +57,7 @@ func TestMoves(t *testing.T) {
 	h := &host{mac: frame.MAC{2, 0, 0, 0, 9, 9}, ip: netip.MustParseAddr("172.16.0.50")}
 	farHost := l.Host("far")
 	dev, far := l.Link(farHost, "", l.leaf, "")
-	l.leaf.IP("link", "set", far, "master", "br100")
+	l.leaf.Join(far, "br100")
 	near := l.Host("near")
 	tap := netns.Open(t, near, func() (*port.Device, error) { return port.OpenTAP("near0", nil) })
 	check.OK(t, check.Must(l.us.node.Segment(100, nil))(t).Add(tap, nil))

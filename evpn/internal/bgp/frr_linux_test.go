@@ -39,7 +39,7 @@ func leaf(t *testing.T, theirAS uint32, neighbour string) (us *netns.Host, f *fr
 		b.IP("link", "set", "vx"+vni, "up")
 		b.IP("link", "set", "br"+vni, "up")
 	}
-	b.IP("link", "set", port, "master", "br100")
+	b.Join(port, "br100")
 	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
 	us.Ready()
 	f = startFRR(t, b, "vni 500\n", fmt.Sprintf(`router bgp %d

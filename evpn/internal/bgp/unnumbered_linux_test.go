@@ -173,7 +173,7 @@ func frrOnLink(t *testing.T, n *netns.Net, us *netns.Host) *netns.Host {
 	b.IP("link", "set", "vx100", "master", "br100")
 	b.Up("vx100")
 	b.Up("br100")
-	b.IP("link", "set", port, "master", "br100")
+	b.Join(port, "br100")
 	b.IP("addr", "add", "172.16.0.1/24", "dev", "br100")
 	host.Ping("172.16.0.1", 1)
 	return b

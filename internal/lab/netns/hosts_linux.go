@@ -20,14 +20,20 @@ func (n *Net) Switch(name string) *Host {
 }
 
 // Plug joins a host to a switch and gives the host's end the addresses, as [Net.Link]
-// does. It returns the names of the devices, the host's first, when the switch forwards
-// what comes: on a busy machine its port is disabled for seconds after both ends are up.
+// does. It returns the names of the devices, the host's first, when the switch forwards what comes.
 func (n *Net) Plug(h *Host, addr string, sw *Host) (dev, port string) {
 	n.t.Helper()
 	dev, port = n.Link(h, addr, sw, "")
-	sw.IP("link", "set", port, "master", "br0")
-	sw.Until(port+" forwards", func() bool { return sw.file("/sys/class/net/"+port+"/brport/state") == "3" })
+	sw.Join(port, "br0")
 	return dev, port
+}
+
+// Join makes a device a port of a bridge. Both are up. It returns when the bridge forwards what comes: on a busy machine
+// the port is disabled for seconds.
+func (h *Host) Join(port, bridge string) {
+	h.t.Helper()
+	h.IP("link", "set", port, "master", bridge)
+	h.Until(port+" forwards", func() bool { return h.file("/sys/class/net/"+port+"/brport/state") == "3" })
 }
 
 // Router makes a host that forwards IPv4 and IPv6.
