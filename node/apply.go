@@ -47,14 +47,14 @@ func (n *Node) changeTo(cfg *Config) error {
 		f.close()
 		return err // nothing has changed
 	}
-	a := new(attempt)
+	a := &attempt{from: n.cfg}
 	if n.apply(cfg, f, a); a.err == nil {
 		n.fit()
 		return nil
 	}
 	f.close()
 	// apply changes whatever differs from its argument, so it also undoes a change that has failed halfway.
-	back := &attempt{back: true}
+	back := &attempt{back: true, from: cfg}
 	n.closeUnused(index(n.cfg))
 	if n.apply(n.cfg, opened{}, back); back.err != nil {
 		return fmt.Errorf("%w; and restoring the old configuration failed: %w", a.err, back.err)
@@ -64,8 +64,9 @@ func (n *Node) changeTo(cfg *Config) error {
 
 // An attempt is one run of apply. The first error ends it, unless it restores the old configuration.
 type attempt struct {
-	back bool   // it restores the old configuration
-	at   string // part for errors
+	back bool    // it restores the old configuration
+	from *Config // what is there, in whole or, when it restores, in part
+	at   string  // part for errors
 	err  error
 }
 

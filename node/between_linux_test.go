@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -171,8 +174,24 @@ var (
 	theGate   = frame.MAC{2, 0, 0, 0, 0xff, 1}
 )
 
-// While one configuration follows the other again and again, no frame gets where neither of them
-// lets it; and where both let it, frames do get.
+// failsAt reports whether a configuration has a step of a number, and has that step fail: the old one is put back.
+func (b *between) failsAt(number int, cfg *Config) (failed bool) {
+	i := 0
+	b.refuse = func(string) error {
+		if i++; i == number {
+			failed = true
+			return errors.New("no")
+		}
+		return nil
+	}
+	b.Apply(cfg)
+	b.refuse = func(string) error { return nil }
+	time.Sleep(time.Millisecond)
+	return failed
+}
+
+// While one configuration follows the other again and again, and each is put back when a step of the
+// other fails, no frame gets where neither of them lets it; and where both let it, frames do get.
 func TestBetween(t *testing.T) {
 	const head = `{"tunnels": [{"name": "vx", "local": "192.0.2.1"}, {"name": "vy", "local": "192.0.2.2"}], "ports": [{"name": "p1"}, {"name": "p2"}, {"name": "p3"}],`
 	const gate = `"mac": "02:00:00:00:ff:01"`
@@ -301,6 +320,12 @@ func TestBetween(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
+			for i, fails := 0, true; fails; i++ { // each step, once there and once back
+				fails = b.failsAt(i/2+1, cfgs[i%2]) || i%2 == 0
+				if err := b.Apply(cfgs[i%2]); err != nil {
+					t.Error(err)
+				}
+			}
 			end.Store(true)
 			talk.Wait()
 			time.Sleep(10 * time.Millisecond)
@@ -316,5 +341,35 @@ func TestBetween(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A tunnel that does not move back is opened again. Until its static entries are there, nothing for their MACs is flooded.
+func TestTunnelDoesNotMoveBack(t *testing.T) {
+	b := newBetween(t, []talker{{from: "p1", src: 1, dst: nobody}}, "192.0.2.11")
+	cfg := parse(t, `{"tunnels": [{"name": "vx", "local": "192.0.2.1"}], "ports": [{"name": "p1"}, {"name": "p2"}], "segments": [
+		{"vni": 10, "tunnel": "vx", "members": [{"port": "p1"}, {"port": "p2"}], "fdb": [{"mac": "02:00:00:00:00:99", "remote": "192.0.2.11"}]}]}`)
+	must(t, b.Apply(cfg))
+	port := func(name string) vswitch.PortStats {
+		list := b.sw.Stats().Ports
+		return list[slices.IndexFunc(list, func(p vswitch.PortStats) bool { return p.Name == name })]
+	}
+	failed := 0
+	b.refuse = func(step string) error {
+		b.send(0)
+		fake.Until(t, "the frame is in", func() bool { return port("p1").Rx.Frames == uint64(b.sent[0].Load()) })
+		if step == []string{"rows", "address of a tunnel", ""}[failed] {
+			failed++
+			return errors.New("no")
+		}
+		return nil
+	}
+	err := b.Apply(changed(t, cfg, func(c *Config) { c.Tunnels[0].Local = netip.MustParseAddr("192.0.2.5") }))
+	if err == nil || err.Error() != "no" || failed != 2 {
+		t.Errorf("%v after %d failures", err, failed)
+	}
+	b.sw.Settle()
+	if n := port("p2").Tx.Frames; n != 0 {
+		t.Errorf("%d frames are flooded", n)
 	}
 }

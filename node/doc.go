@@ -34,6 +34,7 @@
 // During a change, a frame is forwarded only where the old or the new configuration allows it. A change of several
 // steps stops the affected frames for some milliseconds: a port that moves, a new gateway, a segment with both
 // another policy and other peers. A change of one step does not: other rules, another peer, an isolated port.
+// Putting back a change that failed stops no other frames than the change itself.
 //
 // Apply opens new parts first. If an address or a device is not available, nothing has changed. A device, or a tunnel
 // that keeps its address, must be closed before it is opened with other settings; after an error it is opened

@@ -88,13 +88,13 @@ func (s *segment) openGate() (err error) {
 
 // closeGates closes the gates of segments where the change to w requires it.
 func (n *Node) closeGates(w wanted, a *attempt) {
-	was, closed := index(n.cfg), false
+	was, closed := index(a.from), false
 	matches := changedMatches(was, w)
 	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		s, c := n.segments[vni], w.segments[vni]
 		gateway := c == nil || !reflect.DeepEqual(s.made, c.neighbourhood())
 		unknown := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
-		shut := a.back || c != nil && (inSteps(was.segments[vni], c, was, w) || slices.ContainsFunc(c.Members, func(m Member) bool { return matches[m.place()] }))
+		shut := c != nil && (inSteps(was.segments[vni], c, was, w) || slices.ContainsFunc(c.Members, func(m Member) bool { return matches[m.place()] }))
 		if !gateway && !unknown && !shut {
 			continue
 		}
@@ -110,6 +110,16 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 	if closed {
 		n.sw.Settle()
 	}
+}
+
+// shutWith shuts the segments of a tunnel that is opened again where it was to change in place.
+func (n *Node) shutWith(name string, a *attempt) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		if s := n.segments[vni]; s.tunnels[name] != nil {
+			n.take(a, about(vni), "close", func() error { return s.closeGate(true) })
+		}
+	}
+	n.sw.Settle()
 }
 
 // openGates opens all gates.

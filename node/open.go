@@ -74,9 +74,12 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 		if !n.stays(c) {
 			continue
 		}
-		if err := n.move(c); err != nil && !a.back { // recreate a tunnel that does not move back
-			a.ends(err)
-			return
+		if err := n.move(c); err != nil {
+			if !a.back {
+				a.ends(err)
+				return
+			}
+			n.shutWith(c.Name, a) // a tunnel that does not move back is recreated
 		}
 	}
 	for name, t := range n.tunnels {

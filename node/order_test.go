@@ -1,6 +1,8 @@
 package node
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -45,6 +47,49 @@ func TestNoFloodAndRules(t *testing.T) {
 	}))
 	if sent < 5 {
 		t.Errorf("%d steps", sent)
+	}
+}
+
+// A change of one step stops no frame, and neither does putting it back, whichever step fails.
+func TestPutBackStopsNothing(t *testing.T) {
+	steps := 0
+	for fails := 1; ; fails++ {
+		n := running(t)
+		seg := addSegment(t, n, 1, nil)
+		a, b := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "b"})
+		must(t, seg.Add(a, nil))
+		must(t, seg.Add(b, nil))
+		var sent uint64
+		n.fault = func(step string) error {
+			sent++
+			flood(t, n, a, sent)
+			fake.Until(t, fmt.Sprintf("step %d fails: before step %q: frame %d", fails, step, sent), func() bool {
+				var out uint64
+				for _, p := range n.sw.Stats().Ports {
+					for why := range p.RxDrops {
+						if dropped := p.RxDrops[why] + p.TxDrops[why]; dropped != 0 {
+							t.Fatalf("step %d fails: before step %q: %s: %d frames dropped as %v", fails, step, p.Name, dropped, frame.Reason(why))
+						}
+					}
+					if p.Name == "b" {
+						out = p.Tx.Frames
+					}
+				}
+				return out == sent
+			})
+			if sent == uint64(fails) {
+				return errors.New("no")
+			}
+			return nil
+		}
+		err := seg.Update(func(s *Segment) error { s.MaxMACs = 9; return nil })
+		if err == nil {
+			break
+		}
+		steps++
+	}
+	if steps < 5 {
+		t.Errorf("%d steps", steps)
 	}
 }
 
