@@ -1,10 +1,14 @@
 package calico
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
@@ -62,6 +66,8 @@ type Etcd struct {
 	Username  string   `json:"username,omitzero"`   // name of a user in etcd; default none
 	Password  string   `json:"-"`
 
+	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of that user, which is read again for each attempt to connect; default none
+
 	CertFile string `json:"certFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
 	KeyFile  string `json:"keyFile,omitzero"`  // its key, likewise
 	CAFile   string `json:"caFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
@@ -79,6 +85,19 @@ func (e *Etcd) config() *etcd.Config {
 	}
 }
 
+// dial connects to etcd, with the password of the file.
+func (e *Etcd) dial(ctx context.Context) (*etcd.Client, error) {
+	c := e.config()
+	if e.PasswordFile != "" {
+		text, err := os.ReadFile(e.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("password: %w", err)
+		}
+		c.Password = strings.TrimRight(string(text), "\r\n")
+	}
+	return etcd.Dial(ctx, c)
+}
+
 // Check returns the errors in the settings as [setting.Errors].
 func (c *Config) Check() error {
 	w := setting.Of("calico: Config")
@@ -86,6 +105,9 @@ func (c *Config) Check() error {
 		w.Want("Node", c.Node, "the name of a Node resource")
 	}
 	w.Add("Etcd", c.Etcd.config().Check())
+	if c.Etcd.PasswordFile != "" && c.Etcd.Username == "" {
+		w.Wrong("Etcd.PasswordFile", c.Etcd.PasswordFile, "requires a user name")
+	}
 	if c.VRF == "" {
 		w.Want("VRF", c.VRF, "the name of a VRF")
 	}
@@ -106,6 +128,28 @@ func (c *Config) Check() error {
 	checkFamilies(w, "Routers", c.Routers)
 	if len(c.Routers) > 0 && c.Segment == 0 {
 		w.Wrong("Routers", c.Routers[0], "Segment is required with it")
+	}
+	return w.Err()
+}
+
+// Restarts reports whether a Plane cannot change to other settings by [Plane.Configure], but that a new one is needed.
+func (c *Config) Restarts(next *Config) bool { return c.Node != next.Node }
+
+// CheckFiles returns as [setting.Errors] which files of Etcd cannot be read.
+func (c *Config) CheckFiles() error {
+	w := setting.Of("calico: Config")
+	e := &c.Etcd
+	for _, f := range []struct{ field, file string }{{"PasswordFile", e.PasswordFile}, {"CertFile", e.CertFile}, {"KeyFile", e.KeyFile}, {"CAFile", e.CAFile}} {
+		if f.file == "" {
+			continue
+		}
+		_, err := os.ReadFile(f.file)
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			err = path.Err
+		}
+		if err != nil {
+			w.Wrong("Etcd."+f.field, f.file, "%v", err)
+		}
 	}
 	return w.Err()
 }

@@ -96,15 +96,20 @@ func blockKey(p string) string {
 }
 
 // start makes a node and runs a Plane, until the test ends.
-func (r *rig) start() {
+func (r *rig) start() { r.t.Helper(); r.startWith(func(*Config) {}) }
+
+// startWith is start with other settings.
+func (r *rig) startWith(edit func(*Config)) {
 	r.t.Helper()
 	n := check.Must(node.New(&node.Options{Owners: []string{DefaultOwner, bgp.DefaultOwner}}))(r.t)
 	r.t.Cleanup(func() { n.Close() })
 	r.node = n
-	r.plane = check.Must(New(n, &Config{
+	c := &Config{
 		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
 		Etcd: Etcd{Endpoints: []string{"http://" + r.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
-	}))(r.t)
+	}
+	edit(c)
+	r.plane = check.Must(New(n, c))(r.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

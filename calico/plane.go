@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
-	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/internal/batch"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -24,7 +24,6 @@ const (
 // A Plane follows the datastore, and has a node do what it says. Make one with New.
 type Plane struct {
 	node  bgp.Node
-	cfg   Config
 	owner string
 	log   *slog.Logger
 	loop  *batch.Loop // applies
@@ -32,6 +31,8 @@ type Plane struct {
 	start func(*bgp.Config) (speaker, error)
 
 	mu      sync.Mutex
+	cfg     Config
+	moved   func()       // ends what follows the datastore of Etcd, nil before
 	store   *model.Store // nil before it has been read
 	plan    *model.Plan  // as applied, nil before
 	rowErr  error
@@ -63,13 +64,30 @@ func New(n bgp.Node, c *Config) (*Plane, error) {
 	return p, nil
 }
 
-// Run follows the datastore until ctx is done. Then sessions end, and rows go. It is called once.
-func (p *Plane) Run(ctx context.Context) error {
-	client, err := etcd.Dial(p.cfg.Etcd.config())
-	if err != nil {
+// Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd is another one.
+// Owner and Log stay, and so does Node: an error says that it is another one, for which a new Plane is needed, and nothing has changed then.
+func (p *Plane) Configure(c *Config) error {
+	if err := c.Check(); err != nil {
 		return err
 	}
-	defer client.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cfg.Restarts(c) {
+		return errors.New("calico: Config.Node: cannot change while the Plane runs")
+	}
+	other := !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
+	p.cfg = setting.Clone(*c)
+	if other && p.moved != nil {
+		p.moved()
+	}
+	if p.store != nil {
+		p.loop.Wake()
+	}
+	return nil
+}
+
+// Run follows the datastore until ctx is done. Then sessions end, and rows go. It is called once.
+func (p *Plane) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
@@ -79,21 +97,44 @@ func (p *Plane) Run(ctx context.Context) error {
 		p.node.Program(p.owner, control.Update{Snapshot: true})
 	}()
 	wg.Go(func() { p.loop.Run(ctx, p.applier) })
-	prefixes := resource.Prefixes(p.cfg.Node)
+	for ctx.Err() == nil {
+		p.follow(ctx)
+	}
+	return nil
+}
+
+// follow follows the datastore of Etcd until ctx is done, or Etcd is another one.
+func (p *Plane) follow(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.mu.Lock()
+	p.moved = cancel
+	cfg := p.cfg
+	p.mu.Unlock()
 	for {
-		err := client.Follow(ctx, prefixes, &reader{p: p})
+		err := p.read(ctx, &cfg)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if !errors.Is(err, errAgain) {
 			p.away(err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(pause):
 		}
 	}
+}
+
+// read follows the datastore until ctx is done or something fails.
+func (p *Plane) read(ctx context.Context, cfg *Config) error {
+	client, err := cfg.Etcd.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.Follow(ctx, resource.Prefixes(cfg.Node), &reader{p: p})
 }
 
 // away notes that the datastore is not followed.

@@ -2,11 +2,15 @@ package calico
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // What changes in the datastore, changes here: nodes, blocks, borrowed addresses, pools, peers, and who we are.
@@ -146,5 +150,57 @@ func TestNoEtcd(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	r.proxy.Heal()
+	r.wait("rows", r.rows, initialRows)
+}
+
+// New settings take effect while a Plane runs, also those of etcd; another node needs another Plane.
+func TestConfigure(t *testing.T) {
+	r := newRig(t)
+	r.start()
+	r.wait("rows", r.rows, initialRows)
+	r.wait("peers", r.peers, initialPeers)
+	before := r.plane.current()
+	next := setting.Clone(r.plane.cfg)
+
+	next.VXLAN.Segment = 4097
+	check.OK(t, r.plane.Configure(&next))
+	vni := func() string {
+		for row := range r.node.Plane().Rows(DefaultOwner) {
+			return fmt.Sprint(row.(control.Prefix).Via.VNI)
+		}
+		return ""
+	}
+	r.wait("another segment", vni, "4097")
+	check.True(t, r.plane.current() == before, "sessions began anew")
+
+	away := newRig(t)
+	away.block("10.65.9.0/26", "c")
+	next.Etcd.Endpoints = []string{away.etcd.URL}
+	check.OK(t, r.plane.Configure(&next))
+	r.wait("another etcd", r.rows, initialRows+", 10.65.9.0/26 192.0.2.3")
+
+	next.NoBGP = true
+	check.OK(t, r.plane.Configure(&next))
+	r.wait("no sessions", r.peers, "none")
+
+	next.Node = "b"
+	check.ErrorHas(t, r.plane.Configure(&next), "calico: Config.Node: cannot change while the Plane runs")
+	check.True(t, good().Restarts(&next), "another node does not restart")
+	next.VRF = ""
+	check.ErrorHas(t, r.plane.Configure(&next), `calico: Config.VRF: "": must be the name of a VRF`)
+	r.wait("our block is nowhere without BGP, too", r.rows, "10.65.1.0/26 invalid IP, "+initialRows+", 10.65.9.0/26 192.0.2.3")
+}
+
+// With a password that cannot be read yet the datastore is away, and followed as soon as it can.
+func TestPasswordFile(t *testing.T) {
+	r := newRig(t)
+	file := filepath.Join(t.TempDir(), "password")
+	for _, line := range []string{"user add root:secret", "role add root", "user grant-role root root", "user add reader:pass", "role add all", "user grant-role reader all",
+		"role grant-permission all read --prefix=true /calico/", "auth enable"} {
+		r.etcd.Ctl(t, strings.Fields(line)...)
+	}
+	r.startWith(func(c *Config) { c.Etcd.Username, c.Etcd.PasswordFile = "reader", file })
+	r.wait("an error", func() string { return r.plane.Status().LastError }, "password: open "+file+": no such file or directory")
+	check.OK(t, os.WriteFile(file, []byte("pass\n"), 0o600))
 	r.wait("rows", r.rows, initialRows)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 
 	"github.com/vxswitch/vxswitch/bgp"
 )
@@ -14,6 +13,7 @@ type speaker interface {
 	Configure(*bgp.Config) error
 	Run(context.Context) error
 	Status() bgp.Status
+	Routes() []bgp.Route
 }
 
 // running is a speaker that runs.
@@ -54,11 +54,11 @@ func (p *Plane) setBGP(c *bgp.Config) error {
 	case r == nil:
 		return p.begin(c)
 	}
-	c.Log = p.cfg.Log
+	c.Log = p.log
 	switch {
 	case reflect.DeepEqual(r.cfg, c):
 		return nil
-	case lasting(r.cfg, c):
+	case !r.cfg.Restarts(c):
 		if err := r.Configure(c); err != nil {
 			return err
 		}
@@ -71,13 +71,8 @@ func (p *Plane) setBGP(c *bgp.Config) error {
 	return p.begin(c)
 }
 
-// lasting reports whether a speaker can change from one configuration to another.
-func lasting(a, b *bgp.Config) bool {
-	return a.AS == b.AS && a.RouterID == b.RouterID && a.Port == b.Port && a.VRF == b.VRF && slices.Equal(a.Listen, b.Listen)
-}
-
 func (p *Plane) begin(c *bgp.Config) error {
-	c.Log = p.cfg.Log
+	c.Log = p.log
 	s, err := p.start(c)
 	if err != nil {
 		return err

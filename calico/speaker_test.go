@@ -60,6 +60,8 @@ func (f fake) Run(ctx context.Context) error {
 
 func (f fake) Status() bgp.Status { return bgp.Status{} }
 
+func (f fake) Routes() []bgp.Route { return nil }
+
 func newFaked(t *testing.T) (*Plane, *fakes) {
 	n := check.Must(node.New(nil))(t)
 	t.Cleanup(func() { n.Close() })
@@ -144,6 +146,7 @@ func TestCheck(t *testing.T) {
 		{func(c *Config) { c.Routers = []netip.Addr{host} }, "Segment is required"},
 		{func(c *Config) { c.Etcd.Endpoints = []string{"host"} }, "Endpoints"},
 		{func(c *Config) { c.Etcd.Timeout = time.Millisecond }, "Timeout"},
+		{func(c *Config) { c.Etcd.PasswordFile = "x" }, "Etcd.PasswordFile: \"x\": requires a user name"},
 	} {
 		x := &Config{Node: "a", VRF: "v"}
 		c.change(x)

@@ -25,6 +25,9 @@ type Status struct {
 	MAC       frame.MAC      // that other nodes send VXLAN to: that of the gateway of Config.VXLAN; zero before the Node is read
 	MACv6     frame.MAC      // likewise by IPv6
 
+	AS       uint32     // of the node; 0 without sessions
+	RouterID netip.Addr // likewise
+
 	Rows   int         // routes to blocks and borrowed addresses that BGP has no part in
 	RowErr error       // of the last rows that the node refused
 	BGP    *bgp.Status // nil without sessions
@@ -61,11 +64,22 @@ func (p *Plane) Status() Status {
 	return st
 }
 
+// Routes returns the best routes of peers, as [bgp.Speaker.Routes] does; none without sessions.
+func (p *Plane) Routes() []bgp.Route {
+	if r := p.current(); r != nil {
+		return r.Routes()
+	}
+	return nil
+}
+
 func (st *Status) own(name string, plan *model.Plan) {
 	for _, x := range plan.Problems {
 		st.Problems = append(st.Problems, Problem(x))
 	}
 	st.More, st.Rows = plan.More, len(plan.Rows)
+	if b := plan.BGP; b != nil {
+		st.AS, st.RouterID = b.AS, b.RouterID
+	}
 	if plan.Own == nil {
 		return
 	}

@@ -9,10 +9,10 @@ import (
 // A Client reads any keys of etcd, for other control planes whose datastore it is. It writes none.
 type Client struct{ conn }
 
-// Dial makes a client. It connects when it is used, but with a Username at once. Prefix and TTL of cfg have no use.
-func Dial(cfg *Config) (*Client, error) {
+// Dial makes a client whose calls end with ctx. It connects when it is used, but with a Username at once. Prefix and TTL of cfg have no use.
+func Dial(ctx context.Context, cfg *Config) (*Client, error) {
 	c := new(Client)
-	if err := c.open(cfg); err != nil {
+	if err := c.open(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return c, nil

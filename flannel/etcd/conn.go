@@ -35,8 +35,8 @@ var again = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Ji
 // ping for each event of a watch.
 const window = 1 << 20
 
-// open checks the settings and makes the client.
-func (c *conn) open(cfg *Config) error {
+// open checks the settings and makes the client, which ends with ctx.
+func (c *conn) open(ctx context.Context, cfg *Config) error {
 	if cfg == nil {
 		cfg = new(Config)
 	}
@@ -49,6 +49,7 @@ func (c *conn) open(cfg *Config) error {
 		return err
 	}
 	c.client, err = clientv3.New(clientv3.Config{
+		Context:              ctx,
 		Endpoints:            c.cfg.Endpoints,
 		Username:             c.cfg.Username,
 		Password:             c.cfg.Password,

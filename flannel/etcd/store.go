@@ -29,7 +29,7 @@ var _ flannel.KV = (*Store)(nil)
 // New makes a store. It connects when it is used, but with a Username at once.
 func New(cfg *Config) (*Store, error) {
 	s := &Store{wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}
-	if err := s.open(cfg); err != nil {
+	if err := s.open(context.Background(), cfg); err != nil {
 		return nil, err
 	}
 	return s, nil

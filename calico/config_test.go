@@ -1,0 +1,29 @@
+package calico
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+func good() *Config { return &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}} }
+
+// Files that cannot be read are named, with why.
+func TestCheckFiles(t *testing.T) {
+	c := good()
+	check.OK(t, c.CheckFiles())
+	is := filepath.Join(t.TempDir(), "is")
+	check.OK(t, os.WriteFile(is, []byte("secret\n"), 0o600))
+	c.Etcd = Etcd{Username: "u", PasswordFile: is, CertFile: is, KeyFile: is, CAFile: is}
+	check.OK(t, c.CheckFiles())
+	c.Etcd.PasswordFile, c.Etcd.CAFile = "nowhere", "there"
+	var errs setting.Errors
+	if err := c.CheckFiles(); !errors.As(err, &errs) || len(errs) != 2 {
+		t.Fatal(err)
+	}
+	check.ErrorHas(t, errs, `calico: Config.Etcd.PasswordFile: "nowhere": no such file or directory`, `Etcd.CAFile: "there": no such file or directory`)
+}
