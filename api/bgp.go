@@ -2,15 +2,15 @@ package api
 
 import "time"
 
-// A BGP is what the section bgp of the configuration does.
+// A BGP is what the section bgp of the configuration does, or calico by BGP.
 type BGP struct {
-	State string     `json:"state"`           // running, failed
+	State string     `json:"state"`           // running, failed; of calico starting, too
 	Since time.Time  `json:"since"`           // of the state
 	Error string     `json:"error,omitempty"` // with which a failed one has ended
 	Again *time.Time `json:"again,omitempty"` // when a failed one is tried again
 
-	AS          uint32         `json:"as"`
-	RouterID    string         `json:"routerID"`
+	AS          uint32         `json:"as"`                 // 0 while a section calico is starting
+	RouterID    string         `json:"routerID"`           // "" likewise
 	VRF         string         `json:"vrf"`                // of the routes
 	Peers       int            `json:"peers"`              // by address, and those of a prefix while they are connected
 	Established int            `json:"established"`        // of these

@@ -21,6 +21,7 @@
 //	GET  /v1/evpn/duplicates                   [EVPNDuplicate ...]
 //	GET  /v1/bgp, /v1/bgp/peers                BGP, [BGPPeer ...]
 //	GET  /v1/bgp/routes?peer=                  [BGPRoute ...]
+//	GET  /v1/calico                            Calico
 //	GET  /v1/ovsdb, /v1/ovsdb/leftout          OVSDB, [OVSDBRow ...]
 //	GET  /v1/discovery                         Discovery
 //	GET  /v1/discovery/neighbours              [DiscoveryNeighbour ...]

@@ -47,6 +47,7 @@ var Requests = []Request{
 	{"GET", "/v1/bgp", nil, nil, BGP{}, false},
 	{"GET", "/v1/bgp/peers", nil, nil, []BGPPeer{}, false},
 	{"GET", "/v1/bgp/routes", []string{"peer"}, nil, []BGPRoute{}, false},
+	{"GET", "/v1/calico", nil, nil, Calico{}, false},
 	{"GET", "/v1/ovsdb", nil, nil, OVSDB{}, false},
 	{"GET", "/v1/ovsdb/leftout", nil, nil, []OVSDBRow{}, false},
 	{"GET", "/v1/discovery", nil, nil, Discovery{}, false},
@@ -192,10 +193,10 @@ func (c *Client) EVPNDuplicates(ctx context.Context) ([]EVPNDuplicate, error) {
 	return ask[[]EVPNDuplicate](ctx, c, "/v1/evpn/duplicates", nil)
 }
 
-// BGP returns the state of the section bgp. Without the section it is an [*Error] with status 404, as are the lists.
+// BGP returns the state of the section bgp, or of BGP of the section calico. Without them it is an [*Error] with status 404, as are the lists.
 func (c *Client) BGP(ctx context.Context) (BGP, error) { return ask[BGP](ctx, c, "/v1/bgp", nil) }
 
-// BGPPeers returns the peers of the section bgp.
+// BGPPeers returns the peers of BGP.
 func (c *Client) BGPPeers(ctx context.Context) ([]BGPPeer, error) {
 	return ask[[]BGPPeer](ctx, c, "/v1/bgp/peers", nil)
 }
@@ -203,6 +204,11 @@ func (c *Client) BGPPeers(ctx context.Context) ([]BGPPeer, error) {
 // BGPRoutes returns the routes of the node and the best ones of peers, also those that are not taken, or those of one "peer".
 func (c *Client) BGPRoutes(ctx context.Context, q Query) ([]BGPRoute, error) {
 	return ask[[]BGPRoute](ctx, c, "/v1/bgp/routes", q)
+}
+
+// Calico returns the state of the section calico. Without the section it is an [*Error] with status 404.
+func (c *Client) Calico(ctx context.Context) (Calico, error) {
+	return ask[Calico](ctx, c, "/v1/calico", nil)
 }
 
 // OVSDB returns the state of the section ovsdb. Without the section it is an [*Error] with status 404.

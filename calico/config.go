@@ -27,7 +27,7 @@ const DefaultDistance = 20
 
 // Config says which node of the cluster this is, and where the datastore is.
 type Config struct {
-	Node string `json:"node"`          // name of the Node resource; needed
+	Node string `json:"node"`          // its name in the datastore; needed
 	Etcd Etcd   `json:"etcd,omitzero"` // the datastore
 
 	VRF     string       `json:"vrf"`               // of the routes; needed
@@ -55,12 +55,12 @@ type Config struct {
 
 // A Tunnel is a segment with one, which has a gateway in the VRF.
 type Tunnel struct {
-	Segment frame.VNI `json:"segment,omitzero"` // needed
-	IPv4    string    `json:"ipv4,omitzero"`    // name of the tunnel for IPv4, if the segment has several
-	IPv6    string    `json:"ipv6,omitzero"`    // likewise for IPv6
+	Segment frame.VNI `json:"segment,omitzero"` // its VNI; needed
+	IPv4    string    `json:"ipv4,omitzero"`    // name of the tunnel for this family, if the segment has several
+	IPv6    string    `json:"ipv6,omitzero"`    // likewise
 }
 
-// Etcd says where the datastore is. The zero value is etcd on this host, without TLS.
+// Etcd says where the datastore is: by default etcd on this host, without TLS.
 type Etcd struct {
 	Endpoints []string `json:"endpoints,omitempty"` // URLs of etcd's members, http or https; default "http://127.0.0.1:2379"
 	Username  string   `json:"username,omitzero"`   // name of a user in etcd; default none

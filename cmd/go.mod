@@ -88,6 +88,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/songgao/water v0.0.0-20200317203138-2b4b6d7c09d8 // indirect
 	github.com/vxswitch/vxswitch/bgp v0.0.0
+	github.com/vxswitch/vxswitch/calico v0.0.0
 	github.com/vxswitch/vxswitch/discovery v0.0.0
 	github.com/vxswitch/vxswitch/evpn v0.0.0
 	github.com/vxswitch/vxswitch/flannel v0.0.0
@@ -100,6 +101,7 @@ require (
 replace (
 	github.com/vxswitch/vxswitch => ..
 	github.com/vxswitch/vxswitch/bgp => ../bgp
+	github.com/vxswitch/vxswitch/calico => ../calico
 	github.com/vxswitch/vxswitch/discovery => ../discovery
 	github.com/vxswitch/vxswitch/evpn => ../evpn
 	github.com/vxswitch/vxswitch/flannel => ../flannel

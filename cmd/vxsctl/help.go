@@ -26,6 +26,8 @@ Show:
   bgp [show]                        BGP of routes: the node's AS, sessions and blocks, and why routes of peers are refused
   bgp peers                         sessions, and routes of each peer
   bgp routes [peer ADDR]            routes of the node, and those of peers or one of them, and their ways
+  calico [show]                     the node in a Calico cluster: its datastore, addresses and routes, and what is asked for and not done;
+                                    "bgp" has its sessions and their routes
   ovsdb [show]                      OVSDB: the connection with the database, what it has the node do, and why some is left out
   ovsdb left-out                    rows of the database without effect
   discovery [show]                  discovery: the node's servers, neighbours and segments, and what is refused

@@ -161,6 +161,7 @@ var commands = []command{
 	{name: "flannel", table: flannelTable, ops: []string{"leases"}, lists: flannelLists},
 	{name: "evpn", table: evpnTable, ops: []string{"peers", "vni", "es", "routes", "duplicates", api.Clear}, lists: evpnLists, do: (*session).evpnClear},
 	{name: "bgp", table: bgpTable, ops: []string{"peers", "routes"}, lists: bgpLists},
+	{name: "calico", table: calicoTable},
 	{name: "ovsdb", table: ovsdbTable, ops: []string{"left-out"}, lists: ovsdbLists},
 	{name: "discovery", table: discoveryTable, ops: []string{"neighbours", "hosts"}, lists: discoveryLists},
 	{name: "waiting", table: waitingTable, keys: []string{"proto"}},

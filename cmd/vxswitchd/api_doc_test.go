@@ -37,7 +37,7 @@ func TestDocumentedRequests(t *testing.T) {
 	must(t, err)
 	_, port, _ := net.SplitHostPort(free.LocalAddr().String())
 	free.Close()
-	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "bgp": {`+quietBGP+`}, "discovery": {"tunnel": "vx", "local": "127.0.0.1", "neighbours": ["127.0.0.9"], "keyFile": "`+keys+`", "port": `+port+`}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
+	r := begin(t, strings.NewReplacer(`{"vni": 20}`, `{"vni": 20}, {"vni": 40}`, `"control"`, `"flannel": {"pods": 40, "iface": ["none0"]}, "evpn": {"as": 65000, "routerID": "127.0.0.1", "peers": [{"address": "127.0.0.9", "as": 65000}]}, "bgp": {`+quietBGP+`}, "calico": {"node": "a", "vrf": "red", "noBGP": true, "etcd": {"endpoints": ["http://127.0.0.1:9"]}}, "discovery": {"tunnel": "vx", "local": "127.0.0.1", "neighbours": ["127.0.0.9"], "keyFile": "`+keys+`", "port": `+port+`}, "ovsdb": {"target": "unix:/nowhere", "name": "us", "tunnel": "vx"}, "control"`, `"name": "vx"`, `"name": "vx", "peers": "listed", "bfd": {}`, `"name": "p"`, `"name": "p", "default": "allow"`, `{"vni": 10,`, `{"vni": 10, "multicast": {},`).Replace(basic(t)))
 	_, config := r.ask("GET", "/v1/config", "")
 	bodies := map[string]any{
 		"POST /v1/fdb":                 api.FDBChange{Op: api.Add, VNI: 10, MAC: "02:00:00:00:00:0a", Dst: "127.0.0.2"},

@@ -6,8 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/bgp"
 )
 
-// bgpMetrics collects what the section bgp does.
-type bgpMetrics struct{ k *bgpKeeper }
+// bgpMetrics collects what a section does by BGP.
+type bgpMetrics struct{ s *server }
 
 var describeBGP = described("bgp")
 
@@ -32,15 +32,16 @@ func (bgpMetrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m bgpMetrics) Collect(ch chan<- prometheus.Metric) {
-	b, st, ok := m.k.summary()
-	if !ok {
+	x, err := m.s.spoken()
+	if err != nil {
 		return
 	}
+	st := &x.status
 	to := sink(ch)
-	to.gauge(descBGPUp, one(b.State == sectionRunning))
+	to.gauge(descBGPUp, one(x.State == sectionRunning))
 	for _, p := range st.Peers {
 		peer := p.Addr.String()
-		to.gauge(descBGPSession, one(p.State == established), peer)
+		to.gauge(descBGPSession, one(p.State == isEstablished), peer)
 		to.gauge(descBGPRoutes, float64(p.Received), peer)
 		to.gauge(descBGPAccepted, float64(p.Accepted), peer)
 		to.count(descBGPIn, p.In, peer)

@@ -45,15 +45,6 @@ func (k *discoveryKeeper) read() (d api.Discovery, s *discovery.Speaker, ok bool
 	return d, now.plane, true
 }
 
-// trouble returns a line for /healthz if the section does not run. A neighbour that is down is none.
-func (k *discoveryKeeper) trouble() string {
-	d, _, ok := k.read()
-	if !ok || d.State == sectionRunning {
-		return ""
-	}
-	return troubled(k.name, d.State, d.Since, d.Error)
-}
-
 // summary returns what the section does, with counts.
 func (k *discoveryKeeper) summary() (d api.Discovery, st discovery.Status, ok bool) {
 	d, s, ok := k.read()

@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
@@ -89,6 +90,13 @@ func effective(cfg *file.Config) []byte {
 	}
 	if b, ok := tree["bgp"].(map[string]any); ok {
 		bgpDefaults(b)
+	}
+	if k, ok := tree["calico"].(map[string]any); ok {
+		dropEmpty(k, "routers", "listen", "local")
+		defaults(k, "distance", calico.DefaultDistance, "noBGP", false, "gracefulRestart", false, "etcd", map[string]any{})
+		e := k["etcd"].(map[string]any)
+		dropEmpty(e, "endpoints")
+		defaults(e, "endpoints", []any{etcd.DefaultEndpoint}, "timeout", etcd.DefaultTimeout.String(), "keepAlive", etcd.DefaultKeepAlive.String())
 	}
 	if o, ok := tree["ovsdb"].(map[string]any); ok {
 		dropEmpty(o, "ports", "tunnelIPs")

@@ -53,15 +53,6 @@ func (k *evpnKeeper) read() (e api.EVPN, s *evpn.Speaker, ok bool) {
 	return e, now.plane, true
 }
 
-// trouble returns a line for /healthz if BGP does not run. A session that is down is none: it is a peer's as much as ours.
-func (k *evpnKeeper) trouble() string {
-	e, _, ok := k.read()
-	if !ok || e.State == sectionRunning {
-		return ""
-	}
-	return troubled(k.name, e.State, e.Since, e.Error)
-}
-
 // summary returns what the section does, with counts.
 func (k *evpnKeeper) summary() (e api.EVPN, st evpn.Status, ok bool) {
 	e, s, ok := k.read()
@@ -71,7 +62,7 @@ func (k *evpnKeeper) summary() (e api.EVPN, st evpn.Status, ok bool) {
 	st = s.Status()
 	e.Peers, e.Duplicates, e.Advertised = len(st.Peers), len(st.Duplicates), st.Advertised
 	for _, p := range st.Peers {
-		if e.Routes += p.Routes; p.State == established {
+		if e.Routes += p.Routes; p.State == isEstablished {
 			e.Established++
 		}
 	}
@@ -303,7 +294,7 @@ func (m evpnMetrics) Collect(ch chan<- prometheus.Metric) {
 	to.gauge(descEVPNUp, one(e.State == sectionRunning))
 	for _, p := range st.Peers {
 		peer := cmp.Or(p.Interface, p.Addr.String())
-		to.gauge(descEVPNSession, one(p.State == established), peer)
+		to.gauge(descEVPNSession, one(p.State == isEstablished), peer)
 		to.gauge(descEVPNPeerRoutes, float64(p.Routes), peer)
 		to.gauge(descEVPNMissing, float64(p.Missing), peer)
 		to.count(descEVPNIn, p.In, peer)

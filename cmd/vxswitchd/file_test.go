@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 	}
 	code, out, errs := check("{\n \"tunnels\": [{\"name\": \"a\"}],\n \"colour\": 1, \"maxMACs\": -1}")
 	want := name + ":2:14: tunnels[0].local: an address of this host is required\n" +
-		name + ":3:2: colour: unknown key; allowed are bgp, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		name + ":3:2: colour: unknown key; allowed are bgp, calico, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 		name + ":3:26: maxMACs: -1: must be 0 or more\n"
 	if code != 2 || out != "" || errs != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, out, errs, want)

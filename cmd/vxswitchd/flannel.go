@@ -42,12 +42,10 @@ func newFlannel(n *node.Node, log *slog.Logger) *flannelKeeper {
 	return k
 }
 
-// States of the section flannel, as vxsctl shows them.
+// States of the section flannel beside those of others; it is starting until there is a lease, and others are known.
 const (
-	flannelStarting = "starting" // there is no lease yet, or others are not known
-	flannelReady    = "ready"
-	flannelStale    = "stale" // the store is away: packets go where they went
-	flannelLost     = "lost"  // somebody has taken the lease; another try follows
+	flannelReady = "ready"
+	flannelLost  = "lost" // somebody has taken the lease; another try follows
 )
 
 // read returns what the section does, and the plane's status; ok is false without a section.
@@ -57,14 +55,14 @@ func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
 	if cfg == nil || !ok { // it may be removed between the two
 		return f, s, false
 	}
-	f.State, f.Since, f.Mode = flannelStarting, now.since, cfg.Mode.String()
+	f.State, f.Since, f.Mode = sectionStarting, now.since, cfg.Mode.String()
 	f.Refused = map[string]int{}
 	if d := now.plane; d != nil && d.Plane() != nil {
 		s = d.Plane().Status()
 		f.Error = s.LastError
 		switch {
 		case !s.Stale.IsZero():
-			f.State, f.Since = flannelStale, s.Stale
+			f.State, f.Since = sectionStale, s.Stale
 		case d.Ready():
 			f.State = flannelReady
 		}
@@ -82,7 +80,7 @@ func (k *flannelKeeper) read() (f api.Flannel, s flannel.Status, ok bool) {
 // trouble returns a line for /healthz if no pods can be made. A store that is away is none: packets flow.
 func (k *flannelKeeper) trouble() string {
 	f, _, ok := k.read()
-	if !ok || f.State == flannelReady || f.State == flannelStale {
+	if !ok || f.State == flannelReady || f.State == sectionStale {
 		return ""
 	}
 	return troubled(k.name, f.State, f.Since, cmp.Or(f.Error, "there is no lease yet"))
@@ -184,7 +182,7 @@ func (m flannelMetrics) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	to := sink(ch)
-	ready := f.State == flannelReady || f.State == flannelStale
+	ready := f.State == flannelReady || f.State == sectionStale
 	to.gauge(descFlannelReady, one(ready))
 	if s.Network == nil {
 		return

@@ -28,8 +28,10 @@ type leaver interface {
 
 // States of a section, as vxsctl shows them; some have others, too.
 const (
-	sectionRunning = "running"
-	sectionFailed  = "failed" // another try follows
+	sectionStarting = "starting" // the store is not read yet, or has nothing for the node
+	sectionRunning  = "running"
+	sectionStale    = "stale"  // the store is away: packets go where they went
+	sectionFailed   = "failed" // another try follows
 )
 
 // noSection is the answer about a section that the configuration does not have.
@@ -89,6 +91,16 @@ func (k *keeper[C, P]) status() (s kept[P], ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.state, k.cfg != nil
+}
+
+// trouble returns a line for /healthz if the plane does not run. What it does not get from others is no trouble, such as a session of BGP
+// that is down: it is a peer's as much as ours.
+func (k *keeper[C, P]) trouble() string {
+	now, ok := k.status()
+	if !ok || now.err == nil {
+		return ""
+	}
+	return troubled(k.name, sectionFailed, now.since, oneLine(now.err))
 }
 
 // change stops the plane if the section becomes another one. The caller changes the node, and then calls done, which starts the

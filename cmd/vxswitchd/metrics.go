@@ -78,13 +78,13 @@ func monitored(addr string, n *node.Node, s *server) (*monitor, error) {
 		return nil, fmt.Errorf("-metrics: %w", adviseMetrics(err))
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.New(metrics.OfNode(n)), flowMetrics{n}, flannelMetrics{s.flannel}, evpnMetrics{s.evpn}, bgpMetrics{s.bgp}, ovsdbMetrics{s.ovsdb}, discoveryMetrics{s.discovery}, collectors.NewBuildInfoCollector(),
+	registry.MustRegister(metrics.New(metrics.OfNode(n)), flowMetrics{n}, flannelMetrics{s.flannel}, evpnMetrics{s.evpn}, bgpMetrics{s}, calicoMetrics{s.calico}, ovsdbMetrics{s.ovsdb}, discoveryMetrics{s.discovery}, collectors.NewBuildInfoCollector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	scrape := scrapes(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("GET /metrics", http.TimeoutHandler(scrape, listing, "the scrape has timed out\n")) // who reads slowly has no place meanwhile
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		health(w, n.Down(), n.TunnelsDown(), s.flannel.trouble(), s.evpn.trouble(), s.bgp.trouble(), s.ovsdb.trouble(), s.discovery.trouble())
+		health(w, n.Down(), n.TunnelsDown(), s.flannel.trouble(), s.evpn.trouble(), s.bgp.trouble(), s.calico.trouble(), s.ovsdb.trouble(), s.discovery.trouble())
 	})
 	m := &monitor{l: l, http: http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: 2 * listing, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,

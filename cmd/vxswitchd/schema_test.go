@@ -74,7 +74,7 @@ func validate(s *jsonschema.Schema, text []byte) (bool, error) {
 }
 
 // sectioned matches a configuration with a section of vxswitchd.
-var sectioned = regexp.MustCompile(`\n  "(bgp|discovery|evpn|flannel|ovsdb)": \{"`)
+var sectioned = regexp.MustCompile(`\n  "(bgp|calico|discovery|evpn|flannel|ovsdb)": \{"`)
 
 // What the node reads is as the schema says: the samples, the examples of the pages, and what the node says it does.
 func TestSchemaSamples(t *testing.T) {

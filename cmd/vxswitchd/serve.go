@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/evpn"
@@ -53,7 +54,7 @@ func (s *signals) stop() {
 func serve(ctx context.Context, name string, cfg *file.Config, metrics string, asked *signals, stdout, stderr io.Writer) error {
 	out, errs := &lines{w: stdout}, &lines{w: stderr}
 	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, bgp.DefaultOwner, ovsdb.DefaultOwner, discovery.DefaultOwner}, Offload: carry, Log: log})
+	n, err := node.New(&node.Options{Owners: []string{owner, flannel.DefaultOwner, evpn.DefaultOwner, bgp.DefaultOwner, calico.DefaultOwner, ovsdb.DefaultOwner, discovery.DefaultOwner}, Offload: carry, Log: log})
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
 // apply is change for a node that runs: a section that would end, because its files cannot be read, is an error.
 func (d *daemon) apply(cfg *file.Config) error {
-	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP)} {
+	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP), d.api.calico.unreadable(cfg.Calico)} {
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (d *daemon) change(cfg *file.Config) error {
 		}
 	}
 	was := d.n.Config()
-	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.bgp.change(cfg.BGP), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
+	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.bgp.change(cfg.BGP), d.api.calico.change(cfg.Calico), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
 	err := saveOwned(&cfg.Config)
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
@@ -194,6 +195,7 @@ func (d *daemon) close() {
 	d.api.discovery.end(false)
 	d.api.evpn.end(false)
 	d.api.bgp.end(false)
+	d.api.calico.end(false)
 	d.api.flannel.end(false)
 	d.socket.close()
 	d.api.close()

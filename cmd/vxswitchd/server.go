@@ -48,6 +48,7 @@ type server struct {
 	flannel *flannelKeeper
 	evpn    *evpnKeeper
 	bgp     *bgpKeeper
+	calico  *calicoKeeper
 	ovsdb   *ovsdbKeeper
 
 	discovery *discoveryKeeper
@@ -70,7 +71,7 @@ type server struct {
 // newServer returns a server whose sections write to the logger; reload and apply change the node.
 func newServer(n *node.Node, to *slog.Logger, reload func() error, apply func(*file.Config) error) *server {
 	s := &server{
-		n: n, reload: reload, apply: apply, flannel: newFlannel(n, to), evpn: newEVPN(n, to), bgp: newBGP(n, to), ovsdb: newOVSDB(n, to), discovery: newDiscovery(n, to), rate: newRate(),
+		n: n, reload: reload, apply: apply, flannel: newFlannel(n, to), evpn: newEVPN(n, to), bgp: newBGP(n, to), calico: newCalico(n, to), ovsdb: newOVSDB(n, to), discovery: newDiscovery(n, to), rate: newRate(),
 		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams), captures: newGate(maxCapture),
 	}
 	mux := http.NewServeMux()
@@ -111,7 +112,7 @@ func newServer(n *node.Node, to *slog.Logger, reload func() error, apply func(*f
 
 // config returns the configuration of the node and the sections that run.
 func (s *server) config() *file.Config {
-	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config(), BGP: s.bgp.config(), OVSDB: s.ovsdb.config(), Discovery: s.discovery.config()}
+	return &file.Config{Config: *s.n.Config(), Flannel: s.flannel.config(), EVPN: s.evpn.config(), BGP: s.bgp.config(), Calico: s.calico.config(), OVSDB: s.ovsdb.config(), Discovery: s.discovery.config()}
 }
 
 // handlers has what answers each of [api.Requests].
@@ -146,6 +147,8 @@ func (s *server) handlers() map[string]answer {
 		"GET /v1/bgp":        s.getBGP,
 		"GET /v1/bgp/peers":  s.getBGPPeers,
 		"GET /v1/bgp/routes": s.getBGPRoutes,
+
+		"GET /v1/calico": s.getCalico,
 
 		"GET /v1/ovsdb":         s.getOVSDB,
 		"GET /v1/ovsdb/leftout": s.getOVSDBLeftOut,

@@ -338,7 +338,7 @@ func TestWrongRequests(t *testing.T) {
 		status       int
 		want         string
 	}{
-		{"GET", "/v1/nope", 404, "must be one of /v1/bfd, /v1/bgp, /v1/bgp/peers, /v1/bgp/routes, /v1/capture, /v1/config"},
+		{"GET", "/v1/nope", 404, "must be one of /v1/bfd, /v1/bgp, /v1/bgp/peers, /v1/bgp/routes, /v1/calico, /v1/capture, /v1/config"},
 		{"DELETE", "/v1/fdb", 405, "must be one of GET, POST"},
 		{"GET", "/v1/reload", 405, "must be one of POST"},
 		{"POST", "/v1/config/ports/tap0", 405, "must be one of GET, PUT, DELETE"},

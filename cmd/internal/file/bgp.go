@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting/conf"
@@ -12,9 +13,7 @@ import (
 
 // routed adds errors for settings of the VRF and of segments that are not there, or that rows of the section cannot use.
 func (c *Config) routed(r *conf.Report, b *bgp.Config) {
-	if !r.Failed("bgp.vrf") && !slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == b.VRF }) {
-		r.Fail("bgp.vrf", b.VRF, "no such VRF")
-	}
+	c.vrf(r, "bgp.vrf", b.VRF)
 	if b.Segment != 0 {
 		c.gatewayIn(r, "bgp.segment", b.Segment, b.VRF)
 	}
@@ -24,8 +23,39 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 			continue
 		}
 		if s := c.gatewayIn(r, at+"segment", p.Segment, b.VRF); s != nil {
-			c.carries(r, at, s, &p)
+			c.carries(r, at, s, p.Encapsulation, "tunnel", p.Tunnel)
 		}
+	}
+}
+
+// member is routed for a member of a Calico cluster.
+func (c *Config) member(r *conf.Report, k *calico.Config) {
+	c.vrf(r, "calico.vrf", k.VRF)
+	if k.Segment != 0 {
+		c.gatewayIn(r, "calico.segment", k.Segment, k.VRF)
+	}
+	for e, t := range map[bgp.Encapsulation]calico.Tunnel{bgp.IPIP: k.IPIP, bgp.VXLAN: k.VXLAN} {
+		at := "calico." + e.String() + "."
+		if t.Segment == 0 || r.Failed(at+"segment") {
+			continue
+		}
+		s := c.gatewayIn(r, at+"segment", t.Segment, k.VRF)
+		if s != nil && (t.IPv4 != "" || t.IPv6 == "") {
+			c.carries(r, at, s, e, "ipv4", t.IPv4)
+		}
+		if s != nil && t.IPv6 != "" {
+			c.carries(r, at, s, e, "ipv6", t.IPv6)
+		}
+	}
+	if c.BGP != nil && !k.NoBGP {
+		r.Want("calico.noBGP", k.NoBGP, "true with the section bgp: a node speaks BGP once")
+	}
+}
+
+// vrf adds an error unless there is a VRF with a name.
+func (c *Config) vrf(r *conf.Report, key, name string) {
+	if !r.Failed(key) && !slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == name }) {
+		r.Fail(key, name, "no such VRF")
 	}
 }
 
@@ -44,27 +74,27 @@ func (c *Config) gatewayIn(r *conf.Report, key string, vni frame.VNI, vrf string
 	return nil
 }
 
-// carries adds an error unless the segment of a pool has a tunnel for its encapsulation, and that with the pool's name.
-func (c *Config) carries(r *conf.Report, at string, s *node.Segment, p *bgp.Pool) {
+// carries adds an error unless a segment has a tunnel for an encapsulation, and that with the name that a key has.
+func (c *Config) carries(r *conf.Report, at string, s *node.Segment, e bgp.Encapsulation, key, name string) {
 	names := []string{s.Tunnel}
 	for _, t := range s.Tunnels {
 		names = append(names, t.Tunnel)
 	}
-	if p.Tunnel != "" {
-		if !slices.Contains(names, p.Tunnel) {
-			r.Want(at+"tunnel", p.Tunnel, "a tunnel of the segment")
+	if name != "" {
+		if !slices.Contains(names, name) {
+			r.Want(at+key, name, "a tunnel of the segment")
 			return
 		}
-		names = []string{p.Tunnel}
+		names = []string{name}
 	}
 	fits := func(t node.Tunnel) bool {
-		return slices.Contains(names, t.Name) && t.Type.Bare() == (p.Encapsulation == bgp.IPIP)
+		return slices.Contains(names, t.Name) && t.Type.Bare() == (e == bgp.IPIP)
 	}
 	switch {
 	case r.Failed("tunnels") || r.Failed("segments") || slices.ContainsFunc(c.Tunnels, fits):
-	case p.Encapsulation == bgp.IPIP:
-		r.Fail(at+"segment", p.Segment, `the encapsulation is ipip: a tunnel of type "ipip" or "fou" is required there`)
+	case e == bgp.IPIP:
+		r.Fail(at+"segment", s.VNI, `the encapsulation is ipip: a tunnel of type "ipip" or "fou" is required there`)
 	default:
-		r.Fail(at+"segment", p.Segment, `the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there`)
+		r.Fail(at+"segment", s.VNI, `the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there`)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
@@ -26,7 +27,8 @@ type Config struct {
 
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
 	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
-	BGP     *bgp.Config    `json:"bgp,omitzero"`     // has the node announce blocks of addresses by BGP, and makes routes of those of other nodes, as Calico's do; default none
+	BGP     *bgp.Config    `json:"bgp,omitzero"`     // has the node announce blocks of addresses by BGP, and makes routes of those of other nodes; default none
+	Calico  *calico.Config `json:"calico,omitzero"`  // makes the node a member of a cluster of calico/node whose datastore is etcd, without its policies; default none
 	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
 
 	Discovery *discovery.Config `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none
@@ -63,6 +65,10 @@ func (c *Config) sections(r *conf.Report) {
 	if b := c.BGP; b != nil && !r.Told("bgp") {
 		r.Ask("bgp", *b, b.Check)
 		c.routed(r, b)
+	}
+	if k := c.Calico; k != nil && !r.Told("calico") {
+		r.Ask("calico", *k, k.Check)
+		c.member(r, k)
 	}
 	if o := c.OVSDB; o != nil && !r.Told("ovsdb") {
 		r.Ask("ovsdb", *o, o.Check)
@@ -106,10 +112,7 @@ func (c *Config) named(r *conf.Report, e *evpn.Config) {
 		}
 	}
 	for i, x := range e.VRFs {
-		at := fmt.Sprintf("evpn.vrfs[%d].name", i)
-		if !r.Failed(at) && !slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == x.Name }) {
-			r.Fail(at, x.Name, "no such VRF")
-		}
+		c.vrf(r, fmt.Sprintf("evpn.vrfs[%d].name", i), x.Name)
 	}
 }
 

@@ -40,10 +40,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// ways has segments with and without tunnels in two VRFs.
+const ways = `{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}, {"name": "u", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}],
+"segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}, {"vni": 3, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}, "tunnels": [{"tunnel": "u"}]}],
+`
+
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are bgp, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are bgp, calico, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
 			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
@@ -98,6 +103,28 @@ func TestErrors(t *testing.T) {
 6:44: bgp.import[0].max: 40: must be 8 to 32
 6:58: bgp.import[0].action: "maybe": must be one of accept, reject
 6:81: bgp.maxPaths: 65: must be 1 to 64, or 0 for 16`,
+		`{"calico": {}}`: "1:12: calico.node: \"\": must be the name of a Node resource\n1:12: calico.vrf: \"\": must be the name of a VRF",
+		ways + `"calico": {"node": "a/b", "vrf": "x", "segment": 9, "etcd": {"endpoints": ["here"], "username": 1, "timeout": "1ms", "password": "x"}, "colour": 1}}`: `3:20: calico.node: "a/b": must be the name of a Node resource
+3:34: calico.vrf: "x": no such VRF
+3:50: calico.segment: 9: no such segment
+3:75: calico.etcd.endpoints: "here": must be URLs such as http://127.0.0.1:2379, with a port
+3:97: calico.etcd.username: 1: must be a string
+3:111: calico.etcd.timeout: 1ms: must be 100ms or longer, or 0 for the default
+3:118: calico.etcd.password: unknown key; allowed are caFile, certFile, endpoints, keepAlive, keyFile, passwordFile, timeout, username
+3:136: calico.colour: unknown key; allowed are distance, etcd, gracefulRestart, ipip, listen, local, noBGP, node, routerID, routers, segment, vrf, vxlan`,
+		ways + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v"},
+"calico": {"node": "a", "vrf": "v", "segment": 1, "ipip": {"segment": 3, "ipv4": "t"}, "vxlan": {"segment": 2}}}`: `4:11: calico.noBGP: false: must be true with the section bgp: a node speaks BGP once
+4:48: calico.segment: 1: segments[0] has no gateway in the VRF "v"
+4:82: calico.ipip.ipv4: "t": must be a tunnel of the segment
+4:109: calico.vxlan.segment: 2: the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there`,
+		ways + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v"},
+"calico": {"node": "a", "vrf": "v", "noBGP": true, "ipip": {"segment": 2, "ipv4": "t", "ipv6": "u"}, "vxlan": {"segment": 3, "ipv6": "t"}, "routers": ["10.0.0.9"], "local": ["10.0.0.8", "10.0.0.9"], "listen": ["224.0.0.1"], "routerID": "::1", "distance": 256}}`: `4:96: calico.ipip.ipv6: "u": must be a tunnel of the segment
+4:134: calico.vxlan.ipv6: "t": must be a tunnel of the segment
+4:151: calico.routers: 10.0.0.9: Segment is required with it
+4:187: calico.local[1]: 10.0.0.9: there is another address of the family; must be at most one
+4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or ::
+4:237: calico.routerID: ::1: must be an IPv4 address
+4:256: calico.distance: 256: must be 0 to 255`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl targets only",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",

@@ -34,7 +34,7 @@ var imports = map[string]string{
 }
 
 // section matches a configuration with a section of vxswitchd.
-var section = regexp.MustCompile(`(?m)^  "(bgp|discovery|evpn|flannel|ovsdb)": \{"`)
+var section = regexp.MustCompile(`(?m)^  "(bgp|calico|discovery|evpn|flannel|ovsdb)": \{"`)
 
 // Configurations are right, programs and pieces of them compile.
 func TestCode(t *testing.T) {

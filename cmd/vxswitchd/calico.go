@@ -1,0 +1,153 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/calico"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A calicoKeeper runs the section calico.
+type calicoKeeper struct {
+	keeper[calico.Config, *calico.Plane]
+
+	n *node.Node
+}
+
+func newCalico(n *node.Node, log *slog.Logger) *calicoKeeper {
+	k := &calicoKeeper{n: n}
+	k.name, k.log = "calico", log
+	k.anew = (*calico.Config).Restarts
+	k.files = (*calico.Config).CheckFiles
+	k.configure = (*calico.Plane).Configure
+	k.make = func(c *calico.Config) (*calico.Plane, error) {
+		with := *c
+		with.Log = log.With("section", k.name)
+		p, err := calico.New(n, &with)
+		return p, k.withKeys(err)
+	}
+	return k
+}
+
+// read returns what the section does, and the plane's status; ok is false without a section.
+func (k *calicoKeeper) read() (c api.Calico, st calico.Status, ok bool) {
+	cfg := k.config()
+	now, ok := k.status()
+	if cfg == nil || !ok { // it may be removed between the two
+		return c, st, false
+	}
+	c = api.Calico{State: sectionStarting, Since: now.since, Node: cfg.Node, VRF: cfg.VRF, Addresses: []string{}, Tunnels: []string{}, Resources: map[string]int{}, Problems: []api.CalicoProblem{}}
+	if now.err != nil {
+		c.State, c.Error, c.Again = sectionFailed, oneLine(now.err), &now.again
+		return c, st, true
+	}
+	if now.plane == nil {
+		return c, st, true
+	}
+	st = now.plane.Status()
+	c.Error = st.LastError
+	switch {
+	case len(st.Resources) == 0: // not read yet
+	case st.MAC.IsZero():
+		c.Error = cmp.Or(c.Error, fmt.Sprintf("the datastore has no node %q", cfg.Node))
+	case st.BGPErr != nil:
+		c.State, c.Error = sectionFailed, oneLine(st.BGPErr)
+	case !st.Stale.IsZero():
+		c.State, c.Since = sectionStale, st.Stale
+	default:
+		c.State = sectionRunning
+	}
+	return c, st, true
+}
+
+// trouble returns a line for /healthz if the node is no member of the cluster. A datastore that is away is none: packets flow.
+func (k *calicoKeeper) trouble() string {
+	c, _, ok := k.read()
+	if !ok || c.State == sectionRunning || c.State == sectionStale {
+		return ""
+	}
+	return troubled(k.name, c.State, c.Since, cmp.Or(c.Error, "the datastore is not read yet"))
+}
+
+// spoken returns what the section does by BGP; ok is false without sessions.
+func (k *calicoKeeper) spoken() (x spoken, ok bool) {
+	cfg := k.config()
+	c, st, ok := k.read()
+	if cfg == nil || !ok || cfg.NoBGP {
+		return x, false
+	}
+	now, ok := k.status()
+	x.BGP = newBGPState(now.since, st.AS, st.RouterID, c.VRF)
+	if st.BGP == nil || now.plane == nil {
+		x.State, x.Error, x.Again = c.State, c.Error, c.Again
+		return x, ok
+	}
+	for _, p := range st.Addresses {
+		x.addresses = append(x.addresses, p.Addr())
+	}
+	x.speaks(*st.BGP, now.plane.Routes)
+	return x, ok
+}
+
+// macs are those that other nodes send VXLAN to, by IPv4 and by IPv6; none without a segment for VXLAN.
+func (k *calicoKeeper) macs(st *calico.Status) (list []frame.MAC) {
+	cfg := k.config()
+	if cfg == nil || cfg.VXLAN.Segment == 0 {
+		return nil
+	}
+	for _, p := range st.Addresses {
+		if p.Addr().Is4() {
+			list = append(list, st.MAC)
+		} else {
+			list = append(list, st.MACv6)
+		}
+	}
+	return slices.Compact(list)
+}
+
+// problems are those of the plane, and that the gateway has another MAC than other nodes send VXLAN to.
+func (k *calicoKeeper) problems(st *calico.Status) (list []calico.Problem) {
+	cfg := k.config()
+	for _, s := range k.n.Config().Segments {
+		for _, want := range k.macs(st) {
+			if cfg != nil && s.VNI == cfg.VXLAN.Segment && s.Gateway != nil && s.Gateway.VTEPMAC != want && s.Gateway.MAC != want {
+				why := fmt.Sprintf("other nodes send to %v, and the gateway of segment %v has the MAC %v", want, s.VNI, cmp.Or(s.Gateway.VTEPMAC, s.Gateway.MAC))
+				list = append(list, calico.Problem{Resource: "nodes/" + cfg.Node, Why: why})
+			}
+		}
+	}
+	return append(list, st.Problems...)
+}
+
+// getCalico answers with the state of the section.
+func (s *server) getCalico(w http.ResponseWriter, r *http.Request) error {
+	c, st, ok := s.calico.read()
+	if !ok {
+		return noSection("calico")
+	}
+	c.AS, c.RouterID = st.AS, text(st.RouterID)
+	for _, p := range st.Addresses {
+		c.Addresses = append(c.Addresses, p.String())
+	}
+	c.Tunnels = append(c.Tunnels, texts(st.Tunnels)...)
+	for _, mac := range s.calico.macs(&st) {
+		c.MACs = append(c.MACs, mac.String())
+	}
+	if st.Resources != nil {
+		c.Resources = st.Resources
+	}
+	if b := st.BGP; b != nil {
+		c.Peers, c.Established = len(b.Peers), established(b.Peers)
+	}
+	for _, p := range s.calico.problems(&st) {
+		c.Problems = append(c.Problems, api.CalicoProblem(p))
+	}
+	c.More, c.Routes, c.RowError = st.More, st.Rows, said(st.RowErr)
+	return reply(w, c)
+}

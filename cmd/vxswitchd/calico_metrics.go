@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// calicoMetrics collects what the section calico does besides BGP, which is in bgpMetrics.
+type calicoMetrics struct{ k *calicoKeeper }
+
+var describeCalico = described("calico")
+
+var (
+	descCalicoReady     = describeCalico("ready", "1 if the node does what the datastore says, also while that is away; else 0.")
+	descCalicoStale     = describeCalico("stale_seconds", "Time since which the datastore is away; 0 while it is followed.")
+	descCalicoResources = describeCalico("resources", "Resources in the datastore.", "kind")
+	descCalicoRoutes    = describeCalico("routes", "Routes to blocks and borrowed addresses that BGP has no part in.")
+	descCalicoProblems  = describeCalico("problems", "What the datastore asks for and is not done.")
+)
+
+// Describe implements prometheus.Collector.
+func (calicoMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descCalicoReady, descCalicoStale, descCalicoResources, descCalicoRoutes, descCalicoProblems} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m calicoMetrics) Collect(ch chan<- prometheus.Metric) {
+	c, st, ok := m.k.read()
+	if !ok {
+		return
+	}
+	to := sink(ch)
+	to.gauge(descCalicoReady, one(c.State == sectionRunning || c.State == sectionStale))
+	stale := 0.0
+	if !st.Stale.IsZero() {
+		stale = time.Since(st.Stale).Seconds()
+	}
+	to.gauge(descCalicoStale, stale)
+	for kind, n := range st.Resources {
+		to.gauge(descCalicoResources, float64(n), kind)
+	}
+	to.gauge(descCalicoRoutes, float64(st.Rows))
+	to.gauge(descCalicoProblems, float64(len(m.k.problems(&st))+st.More))
+}
