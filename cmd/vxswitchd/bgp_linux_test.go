@@ -71,23 +71,13 @@ func (l *bgpLab) reach() {
 // says waits until vxsctl on a node says what a pattern matches.
 func (l *bgpLab) says(i int, words, pattern string) {
 	l.t.Helper()
-	is, got := regexp.MustCompile(pattern), ""
-	defer func() {
-		if l.t.Failed() {
-			l.t.Logf("node%d vxsctl %s: %s", i+1, words, got)
-		}
-	}()
-	l.nodes[i].Until(fmt.Sprintf("vxsctl %s: %s", words, pattern), func() bool {
-		got = l.nodes[i].ctl(words)
-		return is.MatchString(got)
-	})
+	l.nodes[i].says(words, pattern)
 }
 
 // reload gives a node another configuration.
 func (l *bgpLab) reload(i int, text string) {
 	l.t.Helper()
-	l.nodes[i].write(text)
-	l.nodes[i].ctl("reload")
+	l.nodes[i].reload(text)
 }
 
 // since is when the session of the first node with a peer began.

@@ -37,43 +37,17 @@ func withoutFlannel(text string) string {
 //	pod a --- TAP --- vxswitchd a --- eth0 192.0.2.1 ---+
 //	pod b --- TAP --- vxswitchd b --- eth0 192.0.2.2 ---+--- etcd 192.0.2.100
 type flannelLab struct {
-	t    *testing.T
-	net  *netns.Net
-	sw   *netns.Host
-	etcd *netns.Host
-	proc *netns.Proc
-	data string
+	*etcdHost
+	net *netns.Net
+	sw  *netns.Host
 }
 
 func newFlannelLab(t *testing.T, network string) *flannelLab {
-	netns.Tool(t, "etcd")
-	netns.Tool(t, "etcdctl")
 	n := netns.New(t)
-	l := &flannelLab{t: t, net: n, sw: n.Switch("sw"), etcd: n.Host("etcd"), data: t.TempDir()}
-	n.Plug(l.etcd, "192.0.2.100/24", l.sw)
-	l.start()
+	sw := n.Switch("sw")
+	l := &flannelLab{etcdHost: newEtcdHost(t, n, sw), net: n, sw: sw}
 	l.ctl("put", "/coreos.com/network/config", network)
 	return l
-}
-
-func (l *flannelLab) start() {
-	l.t.Helper()
-	const url = "http://192.0.2.100:2379"
-	l.proc = l.etcd.Start("env", "ETCD_UNSUPPORTED_ARCH=arm64", "etcd", "--data-dir", l.data, "--listen-client-urls", "http://0.0.0.0:2379", "--advertise-client-urls", url)
-	l.etcd.Until("etcd answers", func() bool {
-		_, err := l.etcd.Try(l.t.Context(), "env", "ETCDCTL_API=3", "etcdctl", "get", "x")
-		return err == nil
-	})
-}
-
-func (l *flannelLab) stop() {
-	l.proc.Signal(syscall.SIGKILL)
-	l.proc.Wait()
-}
-
-func (l *flannelLab) ctl(args ...string) string {
-	l.t.Helper()
-	return l.etcd.Run("env", append([]string{"ETCDCTL_API=3", "etcdctl"}, args...)...)
 }
 
 // A flannelNode is one with a pod.
@@ -256,7 +230,7 @@ func TestFlannel(t *testing.T) {
 	reach(a, b)
 
 	// etcd goes and comes.
-	l.stop()
+	l.kill()
 	a.wait("stale")
 	b.wait("stale")
 	reach(a, b)
@@ -271,7 +245,7 @@ func TestFlannel(t *testing.T) {
 	if out := a.ctl("port"); !strings.Contains(out, "pod1") {
 		t.Errorf("%s", out)
 	}
-	l.start()
+	l.begin()
 	b.wait("ready")
 	if f := a.wait("ready"); f.Lease.Subnet != a.subnet.String() {
 		t.Errorf("subnet %s, was %v", f.Lease.Subnet, a.subnet)

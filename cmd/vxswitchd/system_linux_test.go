@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,28 @@ func (s *system) tryCtl(words string) (string, error) {
 	out, err := exec.CommandContext(s.t.Context(), filepath.Join(s.bin, "vxsctl"),
 		append([]string{"-socket", s.socket}, strings.Fields(words)...)...).CombinedOutput()
 	return string(out), err
+}
+
+// says waits until vxsctl says what a pattern matches.
+func (s *system) says(words, pattern string) {
+	s.t.Helper()
+	is, got := regexp.MustCompile(pattern), ""
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("%s vxsctl %s: %s", s.Name, words, got)
+		}
+	}()
+	s.Until(fmt.Sprintf("vxsctl %s: %s", words, pattern), func() bool {
+		got = s.ctl(words)
+		return is.MatchString(got)
+	})
+}
+
+// reload gives the node another configuration.
+func (s *system) reload(text string) {
+	s.t.Helper()
+	s.write(text)
+	s.ctl("reload")
 }
 
 // watch starts a vxsctl that goes on.
