@@ -273,9 +273,11 @@ func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (
 	if m.Guard != nil {
 		ingress = append(ingress, g)
 	}
-	if p := n.policies[m.Policy]; p != nil {
-		ingress, slots.Egress = append(ingress, p.Ingress()), p.Egress()
+	var configured *policy.Policy
+	if r := n.policies[m.Policy]; r != nil {
+		configured = r.Policy
 	}
+	ingress, slots.Egress = policySlots(ingress, n.policyOf(m.Port), configured)
 	if clamp, err := l3.NewMSSClamp(m.MSSClamp); err == nil {
 		ingress = append(ingress, clamp)
 	}

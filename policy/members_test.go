@@ -103,6 +103,35 @@ func TestPortSets(t *testing.T) {
 	check.ErrorHas(t, l.p.AddToPortSet("p", Endpoint{ipOf(false, 2), 1, 80}), `policy: set of ports "p"`, "10.0.0.2,1:80")
 }
 
+// Changes of several sets are in force together, or not at all.
+func TestChangeSets(t *testing.T) {
+	e := Endpoint{ipOf(false, 2), 6, 81}
+	all := map[string][]netip.Prefix{"a": {}, "b": prefixes("10.0.0.1/32")}
+	cfg := &Config{Stateless: true, Default: Deny, Sets: all, PortSets: map[string][]Endpoint{"p": {}}, Rules: []Rule{{SrcSet: "a", DstPortSets: []string{"p"}}}}
+	l := newLab(t, cfg)
+	state := func() string {
+		return fmt.Sprint(l.p.Set("a"), l.p.Set("b"), l.p.PortSet("p"), l.p.rules.Load().generation)
+	}
+	was, other := state(), Endpoint{ipOf(false, 3), 6, 81}
+	for _, c := range []SetChanges{
+		{Add: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32"), "c": nil}},
+		{Add: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32")}, Delete: map[string][]netip.Prefix{"b": {{}}}},
+		{Add: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32")}, AddPorts: map[string][]Endpoint{"q": {e}}},
+		{Add: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32")}, DeletePorts: map[string][]Endpoint{"p": {{}}}},
+	} {
+		if l.p.ChangeSets(&c) == nil || state() != was {
+			t.Errorf("%+v: %s, want an error and %s", c, state(), was)
+		}
+	}
+	l.in(false, web(81))
+	must(t, l.p.ChangeSets(&SetChanges{
+		Add: map[string][]netip.Prefix{"a": prefixes("10.0.0.1/32", "10.0.0.9/32")}, Delete: map[string][]netip.Prefix{"a": prefixes("10.0.0.9/32"), "b": prefixes("10.0.0.1/32")},
+		AddPorts: map[string][]Endpoint{"p": {e, other}}, DeletePorts: map[string][]Endpoint{"p": {other}},
+	}))
+	check.Equal(t, "sets", state(), "[10.0.0.1/32] [] [10.0.0.2,tcp:81] 1")
+	l.in(true, web(81))
+}
+
 func TestEndpointText(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.0.0.1,tcp:80": "10.0.0.1,tcp:80", "fd00::1,17:53": "fd00::1,udp:53", "10.0.0.1,136:9": "10.0.0.1,136:9", "fd00::1,sctp:65535": "fd00::1,sctp:65535",

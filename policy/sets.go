@@ -83,65 +83,87 @@ func fillAll(cfg *Config, l, old *lists, had *members) *members {
 	return f.end()
 }
 
-// AddToSet adds prefixes to a set under traffic, all at once. Its cost grows with the number of
-// prefixes, and of those of other sets and rules inside them, not with the size of the set.
-func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
-	return p.changeSet(name, prefixes, true)
+// SetChanges are members that sets get and lose, by the name of the set. What a set gets and loses at once, it loses.
+type SetChanges struct {
+	Add, Delete           map[string][]netip.Prefix
+	AddPorts, DeletePorts map[string][]Endpoint // of PortSets
 }
 
-// DeleteFromSet removes prefixes in the same way. It ignores those that are not in the set.
-func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
-	return p.changeSet(name, prefixes, false)
-}
-
-func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
-	for _, x := range prefixes {
-		if !isPrefix(x) {
-			return fmt.Errorf("policy: set %q: %v: must be a prefix without host bits", name, x)
-		}
-	}
+// ChangeSets changes members of sets under traffic, all at once: no packet meets some of the changes without the others. Its cost
+// grows with the number of members that are changed, and of the prefixes of other sets and rules inside them, not with the size of the
+// sets. Deletes of what is not in a set are ignored. On an error nothing has changed.
+func (p *Policy) ChangeSets(c *SetChanges) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list, ok := p.lists.sets[name]
-	if !ok {
-		return fmt.Errorf("policy: set %q: Config.Sets has no such set", name)
+	if err := p.checkChanges(c); err != nil {
+		return err
 	}
 	changed := false
-	for _, x := range prefixes {
-		changed = p.members.change(x, newLabel(list, 0), add) || changed
+	for i, list := range []map[string][]netip.Prefix{c.Add, c.Delete} {
+		for name, prefixes := range list {
+			for _, x := range prefixes {
+				changed = p.members.change(x, newLabel(p.lists.sets[name], 0), i == 0) || changed
+			}
+		}
+	}
+	for i, list := range []map[string][]Endpoint{c.AddPorts, c.DeletePorts} {
+		for name, members := range list {
+			for _, e := range members {
+				changed = p.members.change(e.prefix(), newLabel(p.lists.ports[name], e.service()), i == 0) || changed
+			}
+		}
 	}
 	p.changed(changed)
 	return nil
 }
 
-// AddToPortSet adds members to one of PortSets, as AddToSet does.
+// checkChanges returns what is wrong with changes. p.mu is held.
+func (p *Policy) checkChanges(c *SetChanges) error {
+	for _, list := range []map[string][]netip.Prefix{c.Add, c.Delete} {
+		for name, prefixes := range list {
+			if _, ok := p.lists.sets[name]; !ok {
+				return fmt.Errorf("policy: set %q: Config.Sets has no such set", name)
+			}
+			for _, x := range prefixes {
+				if !isPrefix(x) {
+					return fmt.Errorf("policy: set %q: %v: must be a prefix without host bits", name, x)
+				}
+			}
+		}
+	}
+	for _, list := range []map[string][]Endpoint{c.AddPorts, c.DeletePorts} {
+		for name, members := range list {
+			if _, ok := p.lists.ports[name]; !ok {
+				return fmt.Errorf("policy: set of ports %q: Config.PortSets has no such set", name)
+			}
+			for _, e := range members {
+				if !e.valid() {
+					return fmt.Errorf("policy: set of ports %q: %v: must be %s", name, e, endpointForm)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// AddToSet adds prefixes to a set, as ChangeSets does.
+func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
+	return p.ChangeSets(&SetChanges{Add: map[string][]netip.Prefix{name: prefixes}})
+}
+
+// DeleteFromSet removes prefixes in the same way.
+func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
+	return p.ChangeSets(&SetChanges{Delete: map[string][]netip.Prefix{name: prefixes}})
+}
+
+// AddToPortSet adds members to one of PortSets in the same way.
 func (p *Policy) AddToPortSet(name string, members ...Endpoint) error {
-	return p.changePortSet(name, members, true)
+	return p.ChangeSets(&SetChanges{AddPorts: map[string][]Endpoint{name: members}})
 }
 
 // DeleteFromPortSet removes members in the same way.
 func (p *Policy) DeleteFromPortSet(name string, members ...Endpoint) error {
-	return p.changePortSet(name, members, false)
-}
-
-func (p *Policy) changePortSet(name string, members []Endpoint, add bool) error {
-	for _, e := range members {
-		if !e.valid() {
-			return fmt.Errorf("policy: set of ports %q: %v: must be %s", name, e, endpointForm)
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	list, ok := p.lists.ports[name]
-	if !ok {
-		return fmt.Errorf("policy: set of ports %q: Config.PortSets has no such set", name)
-	}
-	changed := false
-	for _, e := range members {
-		changed = p.members.change(e.prefix(), newLabel(list, e.service()), add) || changed
-	}
-	p.changed(changed)
-	return nil
+	return p.ChangeSets(&SetChanges{DeletePorts: map[string][]Endpoint{name: members}})
 }
 
 // changed puts changed members into force. p.mu is held.

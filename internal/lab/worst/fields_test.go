@@ -19,7 +19,7 @@ capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
 l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
-node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.portPolicies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
