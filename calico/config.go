@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +39,8 @@ type Config struct {
 	VXLAN   Tunnel       `json:"vxlan,omitzero"`    // for pools with a vxlanMode: VNI 4096 in a cluster with Calico's defaults; default none
 	Routers []netip.Addr `json:"routers,omitempty"` // at most one of each family: for packets without a tunnel to nodes that are not on our network; default none
 
+	Workloads Workloads `json:"workloads,omitzero"` // ports that have the policies of the cluster; default none, and no policies are read
+
 	NoBGP    bool         `json:"noBGP,omitzero"`    // there are no sessions, and all routes are of blocks, as with Calico's backend "vxlan"
 	RouterID netip.Addr   `json:"routerID,omitzero"` // BGP identifier; default the node's IPv4 address
 	Listen   []netip.Addr `json:"listen,omitempty"`  // addresses for sessions that peers open; default the node's
@@ -51,6 +56,16 @@ type Config struct {
 
 	// Log, if not nil, gets what happens to sessions and the datastore.
 	Log *slog.Logger `json:"-"`
+}
+
+// Workloads says which ports of the node are workloads of the cluster. Each has the policies of its WorkloadEndpoint, and while none is
+// known nothing passes there but ARP and neighbour discovery.
+type Workloads struct {
+	// Prefixes are how the names of such ports begin, each of which is that of a WorkloadEndpoint's interfaceName: "cali" in a
+	// cluster with Calico's defaults.
+	Prefixes []string `json:"prefixes,omitempty"`
+
+	Ports map[string]string `json:"ports,omitempty"` // WorkloadEndpoints of ports with other names: NAMESPACE/NAME
 }
 
 // A Tunnel is a segment with one, which has a gateway in the VRF.
@@ -126,6 +141,7 @@ func (c *Config) Check() error {
 	}
 	checkFamilies(w, "Local", c.Local)
 	checkFamilies(w, "Routers", c.Routers)
+	c.Workloads.check(w)
 	if len(c.Routers) > 0 && c.Segment == 0 {
 		w.Wrong("Routers", c.Routers[0], "Segment is required with it")
 	}
@@ -133,7 +149,9 @@ func (c *Config) Check() error {
 }
 
 // Restarts reports whether a Plane cannot change to other settings by [Plane.Configure], but that a new one is needed.
-func (c *Config) Restarts(next *Config) bool { return c.Node != next.Node }
+func (c *Config) Restarts(next *Config) bool {
+	return c.Node != next.Node || !reflect.DeepEqual(c.Workloads, next.Workloads)
+}
 
 // CheckFiles returns as [setting.Errors] which files of Etcd cannot be read.
 func (c *Config) CheckFiles() error {
@@ -162,6 +180,20 @@ func (c *Config) checkTunnel(w *setting.Check, field string, t Tunnel) {
 		w.Wrong(field+".Segment", nil, "the segment of the tunnel is required")
 	case t.Segment != 0 && t.Segment == c.Segment:
 		w.Wrong(field+".Segment", t.Segment, "is that of ways without a tunnel")
+	}
+}
+
+func (c *Workloads) check(w *setting.Check) {
+	for i, p := range c.Prefixes {
+		if p == "" {
+			w.Want(fmt.Sprintf("Workloads.Prefixes[%d]", i), p, "the beginning of names of ports")
+		}
+	}
+	for _, port := range slices.Sorted(maps.Keys(c.Ports)) {
+		namespace, name, _ := strings.Cut(c.Ports[port], "/")
+		if port == "" || namespace == "" || name == "" || strings.Contains(name, "/") {
+			w.Want(fmt.Sprintf("Workloads.Ports[%q]", port), c.Ports[port], "a WorkloadEndpoint of a port, as NAMESPACE/NAME")
+		}
 	}
 }
 

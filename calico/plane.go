@@ -6,13 +6,16 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
+	"github.com/vxswitch/vxswitch/calico/internal/rules"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/internal/batch"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -21,12 +24,22 @@ const (
 	pause   = 2 * time.Second       // before something that has failed is tried again
 )
 
+// A Node is what a Plane needs of a *node.Node.
+type Node interface {
+	bgp.Node
+	SetPortPolicies(func(port string, has *policy.Policy) *policy.Policy) error
+	PortPolicies() map[string]*policy.Policy
+}
+
 // A Plane follows the datastore, and has a node do what it says. Make one with New.
 type Plane struct {
-	node  bgp.Node
+	node  Node
 	owner string
 	log   *slog.Logger
 	loop  *batch.Loop // applies
+
+	filter           *filter     // nil without workloads
+	routes, policies atomic.Bool // have changed, and are not applied
 
 	start func(*bgp.Config) (speaker, error)
 
@@ -35,6 +48,7 @@ type Plane struct {
 	moved   func()       // ends what follows the datastore of Etcd, nil before
 	store   *model.Store // nil before it has been read
 	plan    *model.Plan  // as applied, nil before
+	ruled   *ruled       // likewise
 	rowErr  error
 	bgpErr  error
 	stale   time.Time
@@ -42,8 +56,15 @@ type Plane struct {
 	run     *running // nil without BGP
 }
 
-// New checks the settings. Nothing is opened before Run.
-func New(n bgp.Node, c *Config) (*Plane, error) {
+// A ruled is what of the plan of policies Status needs.
+type ruled struct {
+	problems []model.Problem
+	more     int
+}
+
+// New checks the settings. Nothing is opened before Run. From now on ports of workloads are closed, unless a Plane before this one has
+// left a policy there: see [Workloads].
+func New(n Node, c *Config) (*Plane, error) {
 	if n == nil {
 		return nil, errors.New("calico: New: the Node is nil")
 	}
@@ -61,11 +82,18 @@ func New(n bgp.Node, c *Config) (*Plane, error) {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.start = p.startBGP
+	if w := p.cfg.Workloads; len(w.Prefixes)+len(w.Ports) > 0 {
+		p.filter = newFilter(n, w, p.loop.Wake)
+		if err := n.SetPortPolicies(p.filter.policy); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 
 // Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd is another one.
-// Owner and Log stay, and so does Node: an error says that it is another one, for which a new Plane is needed, and nothing has changed then.
+// Owner and Log stay, and so do Node and Workloads: an error says that one is another, for which a new Plane is needed, and nothing has
+// changed then.
 func (p *Plane) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -73,7 +101,7 @@ func (p *Plane) Configure(c *Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cfg.Restarts(c) {
-		return errors.New("calico: Config.Node: cannot change while the Plane runs")
+		return errors.New("calico: Config: Node and Workloads cannot change while the Plane runs")
 	}
 	other := !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
 	p.cfg = setting.Clone(*c)
@@ -81,12 +109,14 @@ func (p *Plane) Configure(c *Config) error {
 		p.moved()
 	}
 	if p.store != nil {
+		p.routes.Store(true)
 		p.loop.Wake()
 	}
 	return nil
 }
 
-// Run follows the datastore until ctx is done. Then sessions end, and rows go. It is called once.
+// Run follows the datastore until ctx is done. Then sessions end, and rows go; policies stay as they were last, and a port that comes
+// later has that of its endpoint, or is closed. It is called once.
 func (p *Plane) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -134,7 +164,11 @@ func (p *Plane) read(ctx context.Context, cfg *Config) error {
 		return err
 	}
 	defer client.Close()
-	return client.Follow(ctx, resource.Prefixes(cfg.Node), &reader{p: p})
+	prefixes := resource.Prefixes(cfg.Node)
+	if p.filter != nil {
+		prefixes = append(prefixes, resource.PolicyPrefixes()...)
+	}
+	return client.Follow(ctx, prefixes, &reader{p: p})
 }
 
 // away notes that the datastore is not followed.
@@ -160,6 +194,34 @@ func (p *Plane) applier(bool) (more bool) {
 
 // apply has the node do what the datastore says, and reports whether it does.
 func (p *Plane) apply() bool {
+	if p.filter != nil {
+		if p.policies.Swap(false) {
+			p.rule()
+		}
+		p.filter.sync()
+	}
+	if !p.routes.Swap(false) || p.route() {
+		return true
+	}
+	p.routes.Store(true)
+	return false
+}
+
+// rule finds out what workloads may do.
+func (p *Plane) rule() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan := rules.Compile(p.cfg.Node, p.store)
+	is := &ruled{append(plan.Problems, p.filter.set(plan)...), plan.More}
+	if p.ruled == nil {
+		p.ruled = new(ruled)
+	}
+	p.named(p.ruled.problems, is.problems)
+	p.ruled = is
+}
+
+// route has the node do what is no policy, and reports whether it does.
+func (p *Plane) route() bool {
 	p.mu.Lock()
 	plan := model.Compile(p.cfg.settings(), p.store)
 	if p.plan != nil {

@@ -184,7 +184,7 @@ func TestConfigure(t *testing.T) {
 	r.wait("no sessions", r.peers, "none")
 
 	next.Node = "b"
-	check.ErrorHas(t, r.plane.Configure(&next), "calico: Config.Node: cannot change while the Plane runs")
+	check.ErrorHas(t, r.plane.Configure(&next), "calico: Config: Node and Workloads cannot change while the Plane runs")
 	check.True(t, good().Restarts(&next), "another node does not restart")
 	next.VRF = ""
 	check.ErrorHas(t, r.plane.Configure(&next), `calico: Config.VRF: "": must be the name of a VRF`)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
 )
 
 // errAgain ends a watch so that everything is read again: there is room for what was left out.
@@ -43,8 +44,15 @@ func (r *reader) Done(context.Context) error {
 	defer p.mu.Unlock()
 	if r.all != nil {
 		p.store, r.all = r.all, nil
+		p.routes.Store(true)
+		p.policies.Store(true)
 	}
 	for _, c := range r.changes {
+		if k, err := resource.ParseKey(c.key); err == nil && k.Kind.OfPolicy() {
+			p.policies.Store(true)
+		} else {
+			p.routes.Store(true)
+		}
 		if c.gone {
 			p.store.Delete(c.key)
 		} else {

@@ -86,6 +86,7 @@ func (p *Plane) begin(c *bgp.Config) error {
 		r.err = s.Run(ctx)
 		close(r.done)
 		if ctx.Err() == nil {
+			p.routes.Store(true)
 			p.loop.Wake()
 		}
 	}()

@@ -78,7 +78,10 @@ func newFaked(t *testing.T) (*Plane, *fakes) {
 	return p, f
 }
 
-func (p *Plane) put(key, v string) { p.store.Put(v3+key, []byte(v)) }
+func (p *Plane) put(key, v string) {
+	p.store.Put(v3+key, []byte(v))
+	p.routes.Store(true)
+}
 
 // A speaker begins once there is an address for BGP, changes with peers, goes on when nothing is different for it, begins anew with another
 // AS, and ends with the node.

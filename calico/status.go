@@ -1,7 +1,9 @@
 package calico
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/bgp"
@@ -16,7 +18,7 @@ type Status struct {
 	Stale     time.Time
 	LastError string // of the datastore, "" while it is followed
 
-	Resources map[string]int // how many of each kind: ippools, nodes, bgpconfigurations, bgppeers, bgpfilters, blocks, affinities
+	Resources map[string]int // how many of each kind: ippools, nodes, bgpconfigurations, bgppeers, bgpfilters, blocks, affinities, and those of policy, if there are workloads
 	Problems  []Problem      // what the datastore asks for and is not done, sorted by kind
 	More      int            // problems that are not in the list
 
@@ -32,6 +34,8 @@ type Status struct {
 	RowErr error       // of the last rows that the node refused
 	BGP    *bgp.Status // nil without sessions
 	BGPErr error       // why it could not begin or change
+
+	Workloads []Workload // by port
 }
 
 // A Problem is what of the datastore the node does not do, and why.
@@ -48,15 +52,26 @@ func (p *Plane) Status() Status {
 	p.mu.Lock()
 	st := Status{Stale: p.stale, LastError: p.lastErr, Resources: map[string]int{}, RowErr: p.rowErr, BGPErr: p.bgpErr}
 	if p.store != nil {
-		for k := range resource.KindTier {
-			st.Resources[k.String()] = p.store.Len(k)
+		for k := range resource.Kinds {
+			if p.filter != nil || !k.OfPolicy() {
+				st.Resources[k.String()] = p.store.Len(k)
+			}
 		}
 	}
 	if p.plan != nil {
 		st.own(p.cfg.Node, p.plan)
 	}
+	if p.ruled != nil {
+		for _, x := range p.ruled.problems {
+			st.Problems = append(st.Problems, Problem(x))
+		}
+		st.More += p.ruled.more
+	}
 	r := p.run
 	p.mu.Unlock()
+	if p.filter != nil {
+		st.Workloads = p.filter.status()
+	}
 	if r != nil {
 		b := r.Status()
 		st.BGP = &b
@@ -70,6 +85,60 @@ func (p *Plane) Routes() []bgp.Route {
 		return r.Routes()
 	}
 	return nil
+}
+
+// A Workload is a port that is one of the cluster, or an endpoint of the node whose port is not there.
+type Workload struct {
+	Port     string
+	There    bool   // the node has the port
+	Endpoint string // NAMESPACE/NAME of its WorkloadEndpoint, "" while none is known
+
+	Addrs    []netip.Addr // of the endpoint
+	Policies []string     // that decide, and profiles behind them, in order, such as globalnetworkpolicies/deny-telnet
+	NotDone  []string     // what of these is not done
+	Closed   string       // why nothing passes but ARP and neighbour discovery; "" if they decide, or what a Plane before this one has left
+	Err      error        // why they could not be put into force: nothing passes
+}
+
+// status lists workloads.
+func (f *filter) status() (list []Workload) {
+	there := f.node.PortPolicies()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ports := map[string]bool{}
+	for port := range f.by {
+		ports[port] = true
+	}
+	for port := range f.ports {
+		ports[port] = ports[port] || there[port] != nil
+	}
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		if ports[port] {
+			list = append(list, f.workload(port, there[port] != nil))
+		}
+	}
+	return list
+}
+
+// workload returns what is known of a port. f.mu is held.
+func (f *filter) workload(port string, there bool) Workload {
+	w := Workload{Port: port, There: there}
+	g := f.ports[port]
+	if g != nil && there {
+		w.Err = g.err
+	}
+	switch t := f.by[port]; {
+	case f.by == nil && g != nil && g.cfg == closed:
+		w.Closed = "the datastore has not been read"
+	case f.by == nil:
+	case t == nil:
+		w.Closed = "no WorkloadEndpoint of the node is known"
+	case t.why != "":
+		w.Closed = t.why
+	default:
+		w.Endpoint, w.Addrs, w.Policies, w.NotDone, w.Closed = t.Name, slices.Clone(t.Addrs), slices.Clone(t.Policies), slices.Clone(t.NotDone), t.Closed
+	}
+	return w
 }
 
 func (st *Status) own(name string, plan *model.Plan) {

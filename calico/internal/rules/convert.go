@@ -10,7 +10,7 @@ import (
 
 // convert makes rules of package policy of those of a policy or profile. What goes into a workload leaves the switch.
 func (x *compiler) convert(group string, denies bool, key resource.Key, ingress, egress *resource.Rules) *ruled {
-	r := &ruled{group: group, denies: denies, rules: map[policy.Direction][]policy.Rule{}}
+	r := &ruled{key: key.String(), group: group, denies: denies, rules: map[policy.Direction][]policy.Rule{}}
 	if ingress != nil {
 		r.rules[policy.Egress] = x.all(key, *ingress)
 	}

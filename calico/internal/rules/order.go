@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,9 +31,11 @@ type ordered struct {
 
 // A ruled is the rules of a policy, or of a profile, for each direction that it is about.
 type ruled struct {
-	group  string // the tier that they are in
-	denies bool   // it has traffic denied on which no rule decides
-	rules  map[policy.Direction][]policy.Rule
+	key     string // that of the policy, such as profiles/kns.default
+	group   string // the tier that they are in
+	denies  bool   // it has traffic denied on which no rule decides
+	rules   map[policy.Direction][]policy.Rule
+	notDone []string // what is not done, with the key
 }
 
 // readTiers puts tiers and their policies in order. A tier that is missing is the last one, as in Calico.
@@ -76,32 +79,47 @@ func (x *compiler) readTiers() {
 
 // named names what of a policy is not done.
 func (x *compiler) named(p *ordered) {
-	switch {
-	case p.Host:
-		x.problem(p.key.String(), "spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone")
-		return
-	case p.Forward:
-		x.problem(p.key.String(), "spec.applyOnForward is not carried: it is about host endpoints, and workloads have the policy")
+	for _, why := range p.notDone() {
+		x.problem(p.key.String(), "%s", why)
 	}
-	x.wrong(p.key, p.Ingress)
-	x.wrong(p.key, p.Egress)
 }
 
-// wrong names the rules that cannot be had.
-func (x *compiler) wrong(key resource.Key, rules *resource.Rules) {
-	if rules == nil {
-		return
+// notDone says what of a policy is not done.
+func (p *ordered) notDone() (list []string) {
+	switch {
+	case p.Host:
+		return []string{"spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone"}
+	case p.Forward:
+		list = append(list, "spec.applyOnForward is not carried: it is about host endpoints, and workloads have the policy")
 	}
-	for i := range *rules {
-		r := &(*rules)[i]
-		if len(r.Wrong) == 0 {
+	return append(list, wrong(p.Ingress, p.Egress)...)
+}
+
+// wrong says which rules cannot be had.
+func wrong(directions ...*resource.Rules) (list []string) {
+	for _, rules := range directions {
+		if rules == nil {
 			continue
 		}
-		instead := "the rule denies all that the rest of it is about"
-		if r.Action == resource.Allow || r.Action == resource.Log {
-			instead = "the rule is left out"
+		for i := range *rules {
+			r := &(*rules)[i]
+			if len(r.Wrong) == 0 {
+				continue
+			}
+			instead := "the rule denies all that the rest of it is about"
+			if r.Action == resource.Allow || r.Action == resource.Log {
+				instead = "the rule is left out"
+			}
+			list = append(list, fmt.Sprintf("%s: %s: %s", r.Field, strings.Join(r.Wrong, "; "), instead))
 		}
-		x.problem(key.String(), "%s: %s: %s", r.Field, strings.Join(r.Wrong, "; "), instead)
+	}
+	return list
+}
+
+// lack notes what is not done.
+func (r *ruled) lack(list ...string) {
+	for _, why := range list {
+		r.notDone = append(r.notDone, r.key+": "+why)
 	}
 }
 
@@ -109,6 +127,10 @@ func (x *compiler) wrong(key resource.Key, rules *resource.Rules) {
 func (x *compiler) ruled(t *tier, p *ordered) *ruled {
 	if p.rules == nil {
 		p.rules = x.convert("tier "+t.name, !t.pass, p.key, p.Ingress, p.Egress)
+		p.rules.lack(p.notDone()...)
+		if t.missing {
+			p.rules.lack(fmt.Sprintf("spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", t.name))
+		}
 	}
 	return p.rules
 }
@@ -116,9 +138,9 @@ func (x *compiler) ruled(t *tier, p *ordered) *ruled {
 // readProfiles names what is wrong with profiles.
 func (x *compiler) readProfiles() {
 	for name, p := range model.All[resource.Profile](x.s, resource.KindProfile) {
-		key := resource.Key{Kind: resource.KindProfile, Name: name}
-		x.wrong(key, p.Ingress)
-		x.wrong(key, p.Egress)
+		for _, why := range wrong(p.Ingress, p.Egress) {
+			x.problem(resource.Key{Kind: resource.KindProfile, Name: name}.String(), "%s", why)
+		}
 	}
 }
 
@@ -133,11 +155,13 @@ func (x *compiler) profile(name string) *ruled {
 	switch {
 	case p != nil:
 		r = x.convert("profile "+name, false, key, p.Ingress, p.Egress)
+		r.lack(wrong(p.Ingress, p.Egress)...)
 	case name == resource.AllowProfile:
 		allow := &resource.Rules{{Action: resource.Allow}}
 		r = x.convert("profile "+name, false, key, allow, allow)
 	default:
 		r = x.convert("profile "+name, true, key, new(resource.Rules), new(resource.Rules))
+		r.lack("there is none that could be read: it denies")
 		x.problem(key.String(), "there is none that could be read: it denies")
 	}
 	x.profiles[name] = r

@@ -25,6 +25,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -49,10 +50,18 @@ type Endpoint struct {
 	Name      string // NAMESPACE/NAME
 	Interface string
 	Addrs     []netip.Addr
+	*Ruling
+}
 
-	// Config is what it may do, with all sets that the rules name. Endpoints with the same policies and profiles share it: it must not be
-	// changed. Its slot Ingress is what the workload sends, which is egress in Calico.
+// A Ruling is what endpoints with the same policies and profiles have in common. It must not be changed.
+type Ruling struct {
+	// Config is what they may do, with all sets that the rules name. Its slot Ingress is what the workload sends, which is egress in
+	// Calico.
 	Config *policy.Config
+
+	Policies []string // and profiles behind them, in order, such as globalnetworkpolicies/deny-telnet
+	NotDone  []string // what of them is not done
+	Closed   string   // why nothing passes, whatever they say; "" if they decide
 }
 
 // A compiler makes a Plan.
@@ -62,14 +71,14 @@ type compiler struct {
 	tiers    []*tier
 	profiles map[string]*ruled
 	sets     sets
-	configs  map[string]*policy.Config // by what they are made of
-	shut     bool                      // more resources than are read
-	unread   map[string]bool           // namespaces with a policy that could not be read, "" for all
+	rulings  map[string]*Ruling // by what they are made of
+	shut     string             // why nobody has traffic
+	unread   map[string]string  // namespaces with a policy that could not be read, "" for all, and which
 }
 
 // Compile says what the workloads of a node may do. It says the same for the same resources.
 func Compile(node string, s *model.Store) *Plan {
-	x := &compiler{s: s, plan: &Plan{}, profiles: map[string]*ruled{}, configs: map[string]*policy.Config{}, unread: map[string]bool{}}
+	x := &compiler{s: s, plan: &Plan{}, profiles: map[string]*ruled{}, rulings: map[string]*Ruling{}, unread: map[string]string{}}
 	for _, p := range s.Problems(true) {
 		x.problem(p.Resource, "%s", p.Why)
 	}
@@ -80,7 +89,7 @@ func Compile(node string, s *model.Store) *Plan {
 	x.notCarried(node)
 	for name, e := range model.All[resource.Endpoint](s, resource.KindWorkload) {
 		if e.Node == node && len(e.Addrs) > 0 {
-			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.config(name, e)})
+			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.ruling(name, e)})
 		}
 	}
 	return x.plan
@@ -98,7 +107,7 @@ func (x *compiler) problem(of string, format string, args ...any) {
 func (x *compiler) closed() {
 	for k := resource.KindTier; k < resource.Kinds && !k.Staged(); k++ {
 		if n := x.s.Left(k); n > 0 {
-			x.shut = true
+			x.shut = k.String() + ": there are more than are read"
 			x.problem(k.String(), "%d could not be read: no workload has traffic", n)
 		}
 	}
@@ -106,7 +115,7 @@ func (x *compiler) closed() {
 		for _, name := range x.s.Unread(k) {
 			key := resource.Key{Kind: k, Name: name}
 			namespace, _ := key.Split()
-			x.unread[namespace] = true
+			x.unread[namespace] = key.String() + ": could not be read"
 			if namespace == "" {
 				x.problem(key.String(), "could not be read: no workload has traffic")
 			} else {
@@ -137,11 +146,11 @@ func (x *compiler) notCarried(node string) {
 	}
 }
 
-// config returns that of an endpoint.
-func (x *compiler) config(name string, e *resource.Endpoint) *policy.Config {
+// ruling returns that of an endpoint.
+func (x *compiler) ruling(name string, e *resource.Endpoint) *Ruling {
 	namespace, _, _ := strings.Cut(name, "/")
-	if x.shut || x.unread[""] || x.unread[namespace] {
-		return x.made("", nil)
+	if why := cmp.Or(x.shut, x.unread[""], x.unread[namespace]); why != "" {
+		return x.made("\x00"+why, nil, why)
 	}
 	labels := x.sets.labels(e.Labels, e.Profiles)
 	var list []*ruled
@@ -162,28 +171,30 @@ func (x *compiler) config(name string, e *resource.Endpoint) *policy.Config {
 			by.WriteString("\x00" + p)
 		}
 	}
-	cfg := x.made(by.String(), list)
-	if cfg.Default == policy.Deny && len(cfg.Tiers) == 0 && len(list) > 0 {
-		x.problem("workloadendpoints/"+name, "has more than the %d rules that one can have: it has no traffic", policy.MaxRules)
+	r := x.made(by.String(), list, "")
+	if r.Closed != "" {
+		x.problem("workloadendpoints/"+name, "%s: it has no traffic", r.Closed)
 	}
-	return cfg
+	return r
 }
 
-// made returns the config that some groups of rules make, which others may have already.
-func (x *compiler) made(by string, list []*ruled) *policy.Config {
-	if cfg := x.configs[by]; cfg != nil {
-		return cfg
+// made returns what some groups of rules make, which others may have already. If a reason is given, nothing passes.
+func (x *compiler) made(by string, list []*ruled, closed string) *Ruling {
+	if r := x.rulings[by]; r != nil {
+		return r
 	}
-	cfg := &policy.Config{Default: policy.Deny}
+	r := &Ruling{Config: &policy.Config{Default: policy.Deny}, Closed: closed}
+	x.rulings[by] = r
 	for _, direction := range []policy.Direction{policy.Egress, policy.Ingress} {
-		cfg.Tiers = append(cfg.Tiers, tiersOf(direction, list)...)
+		r.Config.Tiers = append(r.Config.Tiers, tiersOf(direction, list)...)
 	}
-	x.sets.of(cfg)
-	if tooMany(cfg) {
-		cfg = &policy.Config{Default: policy.Deny}
+	for _, l := range list {
+		r.Policies, r.NotDone = append(r.Policies, l.key), append(r.NotDone, l.notDone...)
 	}
-	x.configs[by] = cfg
-	return cfg
+	if x.sets.of(r.Config); tooMany(r.Config) {
+		r.Config, r.Closed = &policy.Config{Default: policy.Deny}, fmt.Sprintf("has more than the %d rules that one can have", policy.MaxRules)
+	}
+	return r
 }
 
 // tooMany reports whether a config cannot be had. All else in it is right.

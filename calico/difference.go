@@ -1,0 +1,70 @@
+package calico
+
+import (
+	"cmp"
+	"net/netip"
+	"reflect"
+
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// differences are those of pairs of configs, which many ports have in common.
+type differences map[[2]*policy.Config]*policy.SetChanges
+
+// of returns what changes one config into another, nil if that is not only members of sets.
+func (d differences) of(a, b *policy.Config) *policy.SetChanges {
+	if a == nil {
+		return nil
+	}
+	pair := [2]*policy.Config{a, b}
+	c, ok := d[pair]
+	if !ok {
+		c = difference(a, b)
+		d[pair] = c
+	}
+	return c
+}
+
+func difference(a, b *policy.Config) *policy.SetChanges {
+	if a.Default != b.Default || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !reflect.DeepEqual(a.Tiers, b.Tiers) {
+		return nil
+	}
+	c := &policy.SetChanges{
+		Add: map[string][]netip.Prefix{}, Delete: map[string][]netip.Prefix{}, AddPorts: map[string][]policy.Endpoint{}, DeletePorts: map[string][]policy.Endpoint{},
+	}
+	compare(a.Sets, b.Sets, c.Add, c.Delete, func(x, y netip.Prefix) int {
+		return cmp.Or(x.Addr().Compare(y.Addr()), cmp.Compare(x.Bits(), y.Bits()))
+	})
+	compare(a.PortSets, b.PortSets, c.AddPorts, c.DeletePorts, func(x, y policy.Endpoint) int {
+		return cmp.Or(x.Addr.Compare(y.Addr), cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.Port, y.Port))
+	})
+	return c
+}
+
+func sameNames[T any](a, b map[string][]T) bool {
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// compare notes what sets get and lose. Their members are in order.
+func compare[T any](a, b, add, del map[string][]T, order func(x, y T) int) {
+	for name, was := range a {
+		is := b[name]
+		for len(was) > 0 || len(is) > 0 {
+			switch {
+			case len(was) == 0 || len(is) > 0 && order(is[0], was[0]) < 0:
+				add[name] = append(add[name], is[0])
+				is = is[1:]
+			case len(is) == 0 || order(is[0], was[0]) > 0:
+				del[name] = append(del[name], was[0])
+				was = was[1:]
+			default:
+				was, is = was[1:], is[1:]
+			}
+		}
+	}
+}
