@@ -96,34 +96,61 @@ func blockKey(p string) string {
 }
 
 // start makes a node and runs a Plane, until the test ends.
-func (r *rig) start() { r.t.Helper(); r.startWith(func(*Config) {}) }
+func (r *rig) start() {
+	r.t.Helper()
+	r.make(Workloads{})
+	r.run()
+}
 
 // startWith is start with other settings.
 func (r *rig) startWith(edit func(*Config)) {
 	r.t.Helper()
+	c := r.config(Workloads{})
+	edit(c)
+	r.with(c)
+	r.run()
+}
+
+// make makes a node and a Plane.
+func (r *rig) make(w Workloads) {
+	r.t.Helper()
+	r.with(r.config(w))
+}
+
+func (r *rig) with(c *Config) {
+	r.t.Helper()
 	n := check.Must(node.New(&node.Options{Owners: []string{DefaultOwner, bgp.DefaultOwner}}))(r.t)
 	r.t.Cleanup(func() { n.Close() })
 	r.node = n
-	c := &Config{
-		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
+	r.plane = check.Must(New(n, c))(r.t)
+}
+
+func (r *rig) config(w Workloads) *Config {
+	return &Config{
+		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Workloads: w, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
 		Etcd: Etcd{Endpoints: []string{"http://" + r.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
 	}
-	edit(c)
-	r.plane = check.Must(New(n, c))(r.t)
+}
+
+// run runs the Plane until the test ends, or stop is called.
+func (r *rig) run() (stop func()) {
+	p := r.plane
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := r.plane.Run(ctx); err != nil {
+		if err := p.Run(ctx); err != nil {
 			r.t.Error(err)
 		}
 	})
-	r.t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		wg.Wait()
 		if rows := r.rows(); rows != "" {
 			r.t.Errorf("rows stay: %s", rows)
 		}
-	})
+	}
+	r.t.Cleanup(stop)
+	return stop
 }
 
 // rows are the routes of a Plane, sorted, in short.

@@ -1,0 +1,229 @@
+package calico
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
+)
+
+// A cluster is a node of one segment with three workloads, each in a namespace behind a TAP:
+//
+//	prod/client 10.65.1.1   prod/web 10.65.1.2   data/db 10.65.1.3
+//	     cali1                   cali2                cali3
+//
+// On each of them, TCP 8080 and 9090 and UDP 5353 are answered.
+type cluster struct {
+	*rig
+	hosts map[string]*netns.Host
+	seg   *node.VSI
+	taps  map[string]*port.Device
+}
+
+var workloadAt = map[string]int{"client": 1, "web": 2, "db": 3}
+
+// newCluster makes the ports, which are closed, and no Plane runs.
+func newCluster(t *testing.T) *cluster {
+	netns.RequireRoot(t)
+	c := &cluster{rig: newRig(t), hosts: map[string]*netns.Host{}, taps: map[string]*port.Device{}}
+	c.make(Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"cali3": "data/a-k8s-db-eth0"}})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.node.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	c.seg = check.Must(c.node.Segment(10, nil))(t)
+	l := netns.New(t)
+	for name, i := range workloadAt {
+		h := l.Host(name)
+		h.Quiet()
+		c.hosts[name] = h
+		c.plug(name)
+		for _, p := range []int{8080, 9090} {
+			l := netns.Open(t, h, func() (net.Listener, error) { return net.Listen("tcp4", fmt.Sprintf("10.65.1.%d:%d", i, p)) })
+			go echo(l)
+		}
+		u := netns.Open(t, h, func() (net.PacketConn, error) { return net.ListenPacket("udp4", fmt.Sprintf("10.65.1.%d:5353", i)) })
+		go func() {
+			b := make([]byte, 100)
+			for {
+				n, from, err := u.ReadFrom(b)
+				if err != nil {
+					return
+				}
+				u.WriteTo(b[:n], from)
+			}
+		}()
+	}
+	return c
+}
+
+// plug gives a workload its port.
+func (c *cluster) plug(name string) {
+	c.t.Helper()
+	h, dev := c.hosts[name], c.dev(name)
+	var tap *port.Device
+	var err error
+	h.Do(func() { tap, err = port.OpenTAP(dev, &port.DeviceConfig{MAC: frame.MAC{2, 0, 0, 0, 0, byte(workloadAt[name])}}) })
+	check.OK(c.t, err)
+	check.OK(c.t, c.seg.Add(tap, nil))
+	c.taps[name] = tap
+	h.Addr(dev, fmt.Sprintf("10.65.1.%d/24", workloadAt[name]))
+	h.Up(dev)
+}
+
+func echo(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() { io.Copy(c, c); c.Close() }()
+	}
+}
+
+// drops are what policies have dropped of what came from one workload or went to another.
+func (c *cluster) drops(from, to string) (n uint64) {
+	for _, p := range c.node.Switch().Stats().Ports {
+		switch p.Name {
+		case c.dev(from):
+			n += p.RxDrops[frame.Policy]
+		case c.dev(to):
+			n += p.TxDrops[frame.Policy]
+		}
+	}
+	return n
+}
+
+func (c *cluster) dev(name string) string { return fmt.Sprintf("cali%d", workloadAt[name]) }
+
+// try reports whether a flow such as "client > web tcp 8080" has an answer, false when policies have dropped some of it.
+func (c *cluster) try(flow string) bool {
+	c.t.Helper()
+	words := strings.Fields(flow)
+	from, to := c.hosts[words[0]], fmt.Sprintf("10.65.1.%d", workloadAt[words[2]])
+	was := c.drops(words[0], words[2])
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	done := make(chan bool, 1)
+	go func() { done <- ask(ctx, from, to, words[3:]) }()
+	for {
+		select {
+		case ok := <-done:
+			return ok
+		case <-time.After(5 * time.Millisecond):
+			if c.drops(words[0], words[2]) != was {
+				cancel()
+			}
+		}
+	}
+}
+
+// ask sends something, and reports whether it is answered before ctx ends.
+func ask(ctx context.Context, h *netns.Host, to string, how []string) bool {
+	if how[0] == "icmp" {
+		_, err := h.Try(ctx, "ping", "-c", "1", "-W", "60", to)
+		return err == nil
+	}
+	var conn net.Conn
+	var err error
+	h.Do(func() { conn, err = new(net.Dialer).DialContext(ctx, how[0]+"4", to+":"+how[1]) })
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, err := conn.Write([]byte("ask")); err != nil {
+		return false
+	}
+	_, err = io.ReadFull(conn, make([]byte, 3))
+	return err == nil
+}
+
+// want waits until flows pass, and others do not.
+func (c *cluster) want(what string, flows map[string]bool) {
+	c.t.Helper()
+	end := time.Now().Add(time.Minute)
+	for flow, passes := range flows {
+		for same := 0; same < 2; same++ { // what comes late of a connection before may be dropped meanwhile
+			if c.try(flow) != passes {
+				same = -1
+			}
+			if time.Now().After(end) {
+				c.t.Fatalf("%s: %s: passes %v, want %v\nstatus %+v", what, flow, !passes, passes, c.plane.Status().Workloads)
+			}
+		}
+	}
+}
+
+// A connection of TCP that is open.
+type connection struct {
+	net.Conn
+	t *testing.T
+}
+
+// open connects two workloads.
+func (c *cluster) open(from, to string) *connection {
+	c.t.Helper()
+	x := &connection{netns.Open(c.t, c.hosts[from], func() (net.Conn, error) {
+		return net.DialTimeout("tcp4", fmt.Sprintf("10.65.1.%d:9090", workloadAt[to]), time.Minute)
+	}), c.t}
+	x.alive("just opened")
+	return x
+}
+
+// alive wants an answer.
+func (x *connection) alive(what string) {
+	x.t.Helper()
+	x.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := x.Write([]byte("ask")); err != nil {
+		x.t.Fatalf("%s: %v", what, err)
+	}
+	if _, err := io.ReadFull(x, make([]byte, 3)); err != nil {
+		x.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// workload writes an endpoint, as Calico's CNI plugin does.
+func (c *cluster) workload(namespace, name, labels, more string) {
+	c.put(fmt.Sprintf("workloadendpoints/%s/a-k8s-%s-eth0", namespace, name), endpoint(namespace, name, labels, workloadAt[name], more))
+}
+
+func endpoint(namespace, name, labels string, i int, more string) string {
+	return fmt.Sprintf(`{"kind":"WorkloadEndpoint","apiVersion":"projectcalico.org/v3","metadata":{"name":"a-k8s-%[2]s-eth0","namespace":%[1]q,"uid":"6d2c0b0a-0000-4000-8000-00000000000%[4]d","creationTimestamp":"2026-01-01T00:00:00Z",`+
+		`"labels":{%[3]s,"projectcalico.org/namespace":%[1]q,"projectcalico.org/orchestrator":"k8s"}},"spec":{"orchestrator":"k8s","workload":"","node":"a","containerID":"c%[4]d","pod":%[2]q,"endpoint":"eth0",`+
+		`"ipNetworks":["10.65.1.%[4]d/32"],"profiles":["kns.%[1]s"],"interfaceName":"cali%[4]d","mac":"02:00:00:00:00:0%[4]d"%[5]s}}`, namespace, name, labels, i, more)
+}
+
+func (c *cluster) policies(name string) func() string {
+	return func() string { return describe(c.plane.Status().Workloads, c.dev(name)) }
+}
+
+// describePort says whether a port is there.
+func describePort(list []Workload, port string) string {
+	for _, w := range list {
+		if w.Port == port {
+			return fmt.Sprint(w.There)
+		}
+	}
+	return "none"
+}
+
+// describe says what is known of a port.
+func describe(list []Workload, port string) string {
+	for _, w := range list {
+		if w.Port == port {
+			return fmt.Sprint(w.Endpoint, " ", w.Policies, " ", w.Closed)
+		}
+	}
+	return "none"
+}
