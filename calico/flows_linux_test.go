@@ -72,7 +72,9 @@ func (c *cluster) plug(name string) {
 	h, dev := c.hosts[name], c.dev(name)
 	var tap *port.Device
 	var err error
-	h.Do(func() { tap, err = port.OpenTAP(dev, &port.DeviceConfig{MAC: frame.MAC{2, 0, 0, 0, 0, byte(workloadAt[name])}}) })
+	h.Do(func() {
+		tap, err = port.OpenTAP(dev, &port.DeviceConfig{MAC: frame.MAC{2, 0, 0, 0, 0, byte(workloadAt[name])}})
+	})
 	check.OK(c.t, err)
 	check.OK(c.t, c.seg.Add(tap, nil))
 	c.taps[name] = tap
