@@ -149,10 +149,11 @@ func TestFRRSessionLost(t *testing.T) {
 		b.Advertise(r)
 	}
 	ups := func() int { c, _ := h.counts(); return c.ups }
-	for i := range 20 {
-		us.Until("a session", func() bool { return ups() == i+1 })
+	us.Until("a session", func() bool { return ups() > 0 })
+	for range 20 {
+		before := ups()
 		f.Do("clear bgp l2vpn evpn *")
-		us.Until("another", func() bool { return ups() == i+2 })
+		us.Until("another", func() bool { return ups() > before }) // FRR may end that one too, which makes two
 	}
 	wantFromFRR(t, us, h)
 	f.Host.Run("nft", "table inet t { chain c { type filter hook input priority 0; tcp sport 179 drop; tcp dport 179 drop; }; }")
