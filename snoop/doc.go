@@ -21,7 +21,8 @@
 //     (RFC 4286) is that of a router, for 255 s. [Snooper.SetRouters] names others.
 //   - Messages with a wrong checksum or length are dropped.
 //
-// While there is no querier in the segment, nor long enough for all hosts to have answered it, everything is flooded.
+// While there is no querier in the segment, nor long enough for all hosts to have answered it, everything is flooded; reports only
+// until there is one, since a host of IGMPv2 or MLDv1 that hears the answer of another keeps its own.
 //
 // Sources are not told apart: a host that listens to some sources of a group (IGMPv3, MLDv2) gets those that others listen to.
 //

@@ -23,8 +23,7 @@ type election struct {
 	until  frame.Tick // when it is lost; 0 = there is none
 	listen frame.Tick // how long a listener is believed (RFC 3376, section 8.4)
 
-	ready  frame.Tick // when hosts have answered the first query
-	known  bool       // there is a querier: ready counts
+	ready  frame.Tick // when hosts have answered the first query, if a querier is known
 	next   frame.Tick // of our queries
 	last   frame.Tick
 	starts int  // queries sent since we are the querier
@@ -84,8 +83,9 @@ func (s *state) query(m *message, family int, place frame.Dest, src frame.MAC, n
 
 // heard notes that hosts have been asked. s.mu is held.
 func (s *state) heard(family int, now, maxResp frame.Tick) {
-	if x := &s.of[family]; !x.known {
-		x.known, x.ready = true, now+maxResp+1
+	if !s.known[family].Load() {
+		s.of[family].ready = now + maxResp + 1
+		s.known[family].Store(true)
 	}
 }
 
@@ -173,8 +173,10 @@ func (s *state) turn(family int, now frame.Tick) (ask bool) {
 		x.listen = s.listenerTime(2, s.interval, s.maxResp)
 	default:
 		x.starts = 0
-		x.known = x.known && now < x.until
+		if now >= x.until {
+			s.known[family].Store(false)
+		}
 	}
-	s.on[family].Store(x.known && now >= x.ready)
+	s.on[family].Store(s.known[family].Load() && now >= x.ready)
 	return ask
 }

@@ -2,6 +2,7 @@ package snoop
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,41 @@ func TestNoQuerier(t *testing.T) {
 	l.wantAll("a lost querier", groupA)
 	if len(l.sent) != 0 {
 		t.Errorf("%d queries of ours", len(l.sent))
+	}
+}
+
+// The first answers go to routers alone: a host that hears that of another is silent, and its place would stay unknown when the
+// groups are no longer flooded.
+func TestFirstAnswers(t *testing.T) {
+	for _, x := range []struct {
+		name      string
+		cfg       Config
+		ask       func(l *lab, src netip.Addr)
+		group     netip.Addr
+		report    byte
+		querier   netip.Addr
+		of        []frame.Dest // routers
+		listeners []frame.Dest
+	}{
+		{"another asks", Config{}, func(l *lab, src netip.Addr) { l.from(port3, asks(src, 125)) }, groupA, igmpReport2, host4, []frame.Dest{port3}, []frame.Dest{port1, port2, port3}},
+		{"another asks, IPv6", Config{}, func(l *lab, src netip.Addr) { l.from(port3, asks(src, 125)) }, group6, mldReport1, host6, []frame.Dest{port3}, []frame.Dest{port1, port2, port3}},
+		{"we ask", Config{Querier: true}, func(l *lab, _ netip.Addr) { l.pass(1) }, groupA, igmpReport2, host4, nil, []frame.Dest{port1, port2}},
+	} {
+		l := newLab(t, x.cfg)
+		b := old(x.report, x.group)
+		if _, all := l.to(b); !all {
+			t.Errorf("%s: before, a report is not flooded", x.name)
+		}
+		x.ask(l, x.querier)
+		for _, port := range []frame.Dest{port1, port2} {
+			l.from(port, b)
+			if got, all := l.to(b); all || !slices.Equal(got, x.of) {
+				t.Errorf("%s: an answer goes to %v, everywhere %v", x.name, got, all)
+			}
+			l.wantAll(x.name+": hosts may still answer", x.group)
+		}
+		l.pass(11)
+		l.want(x.name, x.group, x.listeners...)
 	}
 }
 

@@ -29,7 +29,8 @@ type state struct {
 	joined  index.Map[group, []frame.Dest]         // the places of rows, sorted
 	routers [families]atomic.Pointer[[]frame.Dest] // sorted
 	all     [families]atomic.Pointer[[]frame.Dest] // the same with those of crowded
-	on      [families]atomic.Bool
+	known   [families]atomic.Bool                  // there is a querier
+	on      [families]atomic.Bool                  // and hosts have answered its first query
 
 	mu      sync.Mutex
 	rows    map[key]*row
@@ -119,16 +120,12 @@ func (s *Snooper) Process(f *frame.Frame, at frame.At) frame.Verdict {
 // Select returns where frames to a group go.
 func (s *Snooper) Select(f *frame.Frame) (to frame.Selection, some bool) {
 	p, ok := look(f.Bytes())
-	if !ok || !s.on[p.family].Load() {
+	switch {
+	case !ok || !s.known[p.family].Load():
 		return to, false
-	}
-	switch p.kind {
-	case report:
+	case p.kind == report: // from the first query on: a host that hears the answer of another keeps its own
 		return frame.Selection{Places: [2][]frame.Dest{*s.routers[p.family].Load()}, Tunnels: true, Taken: true}, true
-	case query, router, other:
-		return to, false
-	}
-	if p.dst.flooded() {
+	case p.kind != data || p.dst.flooded() || !s.on[p.family].Load():
 		return to, false
 	}
 	list, ok := s.joined.Load(p.dst)
