@@ -108,7 +108,7 @@
 //	DF over IPv4                               Linux, macOS, FreeBSD, Windows; others never set it
 //	TOS received over IPv4                     Linux, macOS, FreeBSD, Windows; on others 0
 //	TOS sent                                   Windows sends 0, unless its registry allows more
-//	a full send buffer                         PortFull at once; on Windows after 1 or 2 ms
+//	a full send buffer                         PortFull at once; on Windows after 6 ms
 //
 // Reading and sending one by one allocates nothing. On Linux, where golang.org/x/net takes several
 // datagrams with a call, each received one costs two allocations: its net.Addr. Another TOS, TTL or DF

@@ -35,6 +35,9 @@ type Portable struct {
 	senders map[int]*portableSender
 	socks   []*portableSocket // all
 	closed  bool
+
+	// write is WriteToUDPAddrPort, or a test's.
+	write func(c *net.UDPConn, b []byte, to netip.AddrPort) (int, error)
 }
 
 // A portableSet is a set of transmit sockets (Datagram.Set) on source ports of one range, none until they are opened.
@@ -63,7 +66,7 @@ func listenPortable(local netip.AddrPort, cfg *UDPConfig, batch bool) (*Portable
 		return nil, err
 	}
 	c.Checksum = ChecksumOn // the only mode
-	u := &Portable{cfg: c, local: local, is4: local.Addr().Is4(), batch: batch, senders: map[int]*portableSender{}}
+	u := &Portable{cfg: c, local: local, is4: local.Addr().Is4(), batch: batch, senders: map[int]*portableSender{}, write: (*net.UDPConn).WriteToUDPAddrPort}
 	u.done, u.begun.L = make(chan struct{}), &u.mu
 	u.joined.Store(&map[[16]byte]int{})
 	if err := u.openAll(); err != nil {

@@ -91,7 +91,10 @@ func TestPortableRuns(t *testing.T) {
 			listen := portable(batch)
 			a, b, c := listen(t, la, nil), listen(t, lb, nil), listen(t, lb, nil)
 			d, want := runOf(99*700+3, 700, 8, 5, endpoint(t, b.LocalAddr()), endpoint(t, c.LocalAddr()))
-			send(t, a, d)
+			run := []frame.Datagram{d}
+			if send(t, a, run...); run[0].Lost != 0 {
+				t.Fatalf("%d endpoints lost some as %v: %+v", run[0].Lost, run[0].Drop, a.Stats())
+			}
 			for _, u := range []ported{b, c} {
 				for i, got := range payloads(receive(t, u, len(want))) {
 					if got != want[i] {
@@ -107,6 +110,30 @@ func TestPortableRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A datagram whose deadline is over before it is tried is tried again, and lost only if that goes on.
+func TestPortableLateTries(t *testing.T) {
+	a, b := portable(false)(t, "127.0.0.1:0", nil), portable(true)(t, "127.0.0.2:0", nil)
+	late, calls := 0, 0
+	a.(*Portable).write = func(c *net.UDPConn, p []byte, to netip.AddrPort) (int, error) {
+		if calls++; late > 0 {
+			late--
+			return 0, os.ErrDeadlineExceeded
+		}
+		return c.WriteToUDPAddrPort(p, to)
+	}
+	for _, tc := range []struct {
+		late, calls int
+		drop        frame.Reason
+	}{{0, 1, frame.NotDropped}, {1, 2, frame.NotDropped}, {5, 6, frame.NotDropped}, {6, 6, frame.PortFull}} {
+		late, calls = tc.late, 0
+		ds := []frame.Datagram{to("x", 0, endpoint(t, b.LocalAddr()))}
+		if send(t, a, ds...); ds[0].Drop != tc.drop || calls != tc.calls {
+			t.Errorf("%d calls too late: %v after %d calls, want %v after %d", tc.late, ds[0].Drop, calls, tc.drop, tc.calls)
+		}
+	}
+	receive(t, b, 3)
 }
 
 // A run counts each endpoint once that did not get all of it, however many of its datagrams are lost.

@@ -16,8 +16,13 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// patience is how long a call may wait for room in a socket's buffer on systems whose calls cannot return at once.
-const patience = time.Millisecond
+// On systems whose calls cannot return at once, a call may wait for room in a socket's buffer for as long as patience. If it has
+// waited in vain, there are as many tries more: one whose goroutine gets no processor until its time is over fails without a look at
+// the buffer.
+const (
+	patience = time.Millisecond
+	tries    = 5
+)
 
 // A portableSender holds one worker's scratch memory for sending through the shared sockets. It sends a window of
 // datagrams socket by socket, keeps their order, cuts runs, and copies the payload of a single one once for all its
@@ -168,18 +173,16 @@ func (s *portableSender) flush(t *portableSocket) {
 	if s.n > 0 {
 		t.mu.Lock()
 		t.mark(s.marks)
-		var since time.Time
 		for off, waits := 0, 0; off < s.n; {
 			if (off == 0 || waits > 0) && !s.u.batch {
-				since = time.Now()
-				_ = t.SetWriteDeadline(since.Add(patience))
+				_ = t.SetWriteDeadline(time.Now().Add(patience))
 			}
 			n, err := s.call(t, off)
 			s.Sum.Calls++
 			s.Sent(s.who[off : off+n])
 			off += n
-			if errors.Is(err, os.ErrDeadlineExceeded) && (waits == 0 || waits < 5 && time.Since(since) > 2*patience) {
-				waits++ // it may only have waited for a processor, and not for room
+			if errors.Is(err, os.ErrDeadlineExceeded) && waits < tries {
+				waits++
 				continue
 			}
 			if waits = 0; err != nil {
@@ -197,7 +200,7 @@ func (s *portableSender) call(t *portableSocket, off int) (n int, err error) {
 		n, err = t.opts.WriteBatch(s.msgs[off:s.n], dontWait)
 		return max(n, 0), err
 	}
-	if _, err := t.WriteToUDPAddrPort(s.msgs[off].Buffers[0], s.to[off]); err != nil {
+	if _, err := s.u.write(t.UDPConn, s.msgs[off].Buffers[0], s.to[off]); err != nil {
 		return 0, err
 	}
 	return 1, nil

@@ -80,21 +80,24 @@ type Got struct {
 // Read returns what one Read of the first Reader brings.
 func Read(t testing.TB, u Underlay) []Got {
 	t.Helper()
-	return read(t, u, u.Readers()[0], frame.NewBatch(nil))
+	out, err := read(u, u.Readers()[0], frame.NewBatch(nil))
+	if err != nil {
+		t.Fatalf("Read: %v\n%s", err, counters(u))
+	}
+	return out
 }
 
-func read(t testing.TB, u Underlay, r frame.Reader, b *frame.Batch) (out []Got) {
-	t.Helper()
+func read(u Underlay, r frame.Reader, b *frame.Batch) (out []Got, err error) {
 	watchdog := time.AfterFunc(10*time.Second, u.Pause)
 	defer watchdog.Stop()
 	if err := r.Read(b); err != nil {
-		t.Fatalf("Read: %v", err)
+		return nil, err
 	}
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		out = append(out, Got{string(f.Bytes()), b.Outer[i], f.Kind, f.Drop})
 	}
-	return out
+	return out, nil
 }
 
 // Receive reads n datagrams from the first Reader, or fails.
@@ -108,7 +111,11 @@ func ReceiveFrom(t testing.TB, u Underlay, reader, n int) (out []Got) {
 	t.Helper()
 	b, r := frame.NewBatch(nil), u.Readers()[reader]
 	for len(out) < n {
-		out = append(out, read(t, u, r, b)...)
+		some, err := read(u, r, b)
+		if err != nil {
+			t.Fatalf("Read: %v after %d of %d datagrams\n%s", err, len(out), n, counters(u))
+		}
+		out = append(out, some...)
 	}
 	if len(out) > n {
 		t.Fatalf("%d datagrams, want %d", len(out), n)
