@@ -6,12 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
-	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // quietCalico are resources of a cluster of nodes a and b, which b is not part of but by its name.
@@ -36,15 +36,15 @@ func TestCalicoQuiet(t *testing.T) {
 		block := map[string]string{"a": "10.65.1.0", "b": "10.65.2.0"}[node]
 		s.Ctl(t, "put", "--", "/calico/ipam/v2/assignment/ipv4/block/"+block+"-26", fmt.Sprintf(`{"cidr":"%s/26","affinity":"host:%s","allocations":[],"attributes":[]}`, block, node))
 	}
-	section := `"calico": {"node": "a", "vrf": "red", "vxlan": {"segment": 10}, "listen": ["127.0.0.1"], "etcd": {"endpoints": ["` + s.URL + `"]}}, "control"`
+	section := `"calico": {"node": "a", "vrf": "red", "vxlan": {"segment": 10}, "listen": ["127.0.0.1"], "etcd": {"endpoints": ["` + s.URL + `"], "timeout": "2s", "keepAlive": "500ms"}}, "control"`
 	text := strings.Replace(basic(t), `"control"`, section, 1)
 	r, addr := withMetricsOf(t, text, "127.0.0.1:0")
 	until := func(path, pattern string) {
 		t.Helper()
 		is := regexp.MustCompile(pattern)
-		fake.Until(t, path+": "+pattern, func() bool {
+		wait(t, path+": "+pattern, func() (string, bool) {
 			_, text := r.ask("GET", path, "")
-			return is.MatchString(text)
+			return text, is.MatchString(text)
 		})
 	}
 	until("/v1/calico", `^{"state":"running","since":"[^"]+","node":"a","vrf":"red","as":64512,"routerID":"192.0.2.1","addresses":\["192.0.2.1/24"\],"tunnels":\["10.65.1.0"\],"macs":\["66:86:f7:e4:37:fa"\],`+
@@ -56,7 +56,10 @@ func TestCalicoQuiet(t *testing.T) {
 	metric := func(pattern string) {
 		t.Helper()
 		is := regexp.MustCompile(`(?m)^vxswitch_` + pattern + "$")
-		fake.Until(t, pattern, func() bool { _, all := getMetrics(t, addr, "/metrics"); return is.MatchString(all) })
+		wait(t, pattern, func() (string, bool) {
+			_, all := getMetrics(t, addr, "/metrics")
+			return all, is.MatchString(all)
+		})
 	}
 	for _, want := range []string{`calico_ready 1`, `calico_stale_seconds 0`, `calico_resources{kind="blocks"} 2`, `calico_routes 1`, `calico_problems 2`, `bgp_up 1`, `bgp_peer_up{peer="192.0.2.2"} 0`, `bgp_announced_routes 1`} {
 		metric(regexp.QuoteMeta(want))
@@ -67,9 +70,9 @@ func TestCalicoQuiet(t *testing.T) {
 	}
 	health := func(status int, begins string) {
 		t.Helper()
-		fake.Until(t, "healthz: "+begins, func() bool {
+		wait(t, "healthz: "+begins, func() (string, bool) {
 			is, text := getMetrics(t, addr, "/healthz")
-			return is == status && strings.HasPrefix(text, begins)
+			return text, is == status && strings.HasPrefix(text, begins)
 		})
 	}
 	health(http.StatusOK, "ok")
@@ -95,6 +98,18 @@ func TestCalicoQuiet(t *testing.T) {
 	until("/v1/calico", `^{"state":"starting","since":"[^"]+","error":"the datastore has no node \\"c\\"",`)
 	if x := get[[]api.BGPRoute](r, "/v1/bgp/routes"); len(x) != 0 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// wait waits until what is said is right.
+func wait(t *testing.T, what string, ok func() (said string, right bool)) {
+	t.Helper()
+	said, right := ok()
+	for end := time.Now().Add(time.Minute); !right; said, right = ok() {
+		if time.Now().After(end) {
+			t.Fatalf("%s\nis %s", what, said)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
