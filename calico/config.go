@@ -149,8 +149,19 @@ func (c *Config) Check() error {
 }
 
 // Restarts reports whether a Plane cannot change to other settings by [Plane.Configure], but that a new one is needed.
-func (c *Config) Restarts(next *Config) bool {
-	return c.Node != next.Node || !reflect.DeepEqual(c.Workloads, next.Workloads)
+func (c *Config) Restarts(next *Config) bool { return c.fixed(next) != "" }
+
+// fixed returns the first field that is another one in next and cannot change.
+func (c *Config) fixed(next *Config) string {
+	switch {
+	case c.Node != next.Node:
+		return "Node"
+	case c.NoBGP != next.NoBGP:
+		return "NoBGP"
+	case !reflect.DeepEqual(c.Workloads, next.Workloads):
+		return "Workloads"
+	}
+	return ""
 }
 
 // CheckFiles returns as [setting.Errors] which files of Etcd cannot be read.

@@ -3,6 +3,7 @@ package calico
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -92,16 +93,16 @@ func New(n Node, c *Config) (*Plane, error) {
 }
 
 // Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd is another one.
-// Owner and Log stay, and so do Node and Workloads: an error says that one is another, for which a new Plane is needed, and nothing has
-// changed then.
+// Owner and Log stay, and so do Node, NoBGP and Workloads: an error says that one of these is another one, for which a new Plane is needed, and nothing
+// has changed then.
 func (p *Plane) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cfg.Restarts(c) {
-		return errors.New("calico: Config: Node and Workloads cannot change while the Plane runs")
+	if key := p.cfg.fixed(c); key != "" {
+		return fmt.Errorf("calico: Config.%s: cannot change while the Plane runs", key)
 	}
 	other := !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
 	p.cfg = setting.Clone(*c)
