@@ -7,7 +7,7 @@ bfd.Prober.hosts bfd.Prober.locals bfd.Prober.on bgp.Speaker.gateway bgp.Speaker
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.again control.Ledger.changed control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
-control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list node.prober.leaving node.prober.warned
+control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list cmd/vxswitchd.spoken.addresses node.prober.leaving node.prober.warned
 control.Plane.targets control.Plane.watchers control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.pages.free control.pages.list control.peer.nums control.place.held
