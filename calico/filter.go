@@ -62,7 +62,7 @@ func (f *filter) policy(port string, has *policy.Policy) *policy.Policy {
 	switch {
 	case has == nil:
 		g = begin(f.config(port))
-	case g == nil || g.Policy != has:
+	case g == nil:
 		g = &guarded{Policy: has}
 	}
 	f.ports[port], g.asked = g, f.round

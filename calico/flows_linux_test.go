@@ -200,12 +200,6 @@ func (c *cluster) workload(namespace, name, labels, more string) {
 	c.put(fmt.Sprintf("workloadendpoints/%s/a-k8s-%s-eth0", namespace, name), endpoint(namespace, name, labels, workloadAt[name], more))
 }
 
-func endpoint(namespace, name, labels string, i int, more string) string {
-	return fmt.Sprintf(`{"kind":"WorkloadEndpoint","apiVersion":"projectcalico.org/v3","metadata":{"name":"a-k8s-%[2]s-eth0","namespace":%[1]q,"uid":"6d2c0b0a-0000-4000-8000-00000000000%[4]d","creationTimestamp":"2026-01-01T00:00:00Z",`+
-		`"labels":{%[3]s,"projectcalico.org/namespace":%[1]q,"projectcalico.org/orchestrator":"k8s"}},"spec":{"orchestrator":"k8s","workload":"","node":"a","containerID":"c%[4]d","pod":%[2]q,"endpoint":"eth0",`+
-		`"ipNetworks":["10.65.1.%[4]d/32"],"profiles":["kns.%[1]s"],"interfaceName":"cali%[4]d","mac":"02:00:00:00:00:0%[4]d"%[5]s}}`, namespace, name, labels, i, more)
-}
-
 func (c *cluster) policies(name string) func() string {
 	return func() string { return describe(c.plane.Status().Workloads, c.dev(name)) }
 }

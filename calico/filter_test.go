@@ -1,0 +1,242 @@
+package calico
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/calico/internal/rules"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// A ported is a node of ports alone.
+type ported struct {
+	Node
+	f   func(string, *policy.Policy) *policy.Policy
+	has map[string]*policy.Policy
+}
+
+func (n *ported) SetPortPolicies(f func(string, *policy.Policy) *policy.Policy) error {
+	n.f = f
+	for port := range n.has {
+		n.add(port)
+	}
+	return nil
+}
+
+func (n *ported) PortPolicies() map[string]*policy.Policy { return maps.Clone(n.has) }
+
+func (n *ported) add(port string) {
+	if n.has[port] = n.f(port, n.has[port]); n.has[port] == nil {
+		delete(n.has, port)
+	}
+}
+
+func newPorted(t *testing.T, n *ported) *Plane {
+	p := check.Must(New(n, &Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"vm": "x/a-k8s-vm-eth0"}}}))(t)
+	p.store = new(model.Store)
+	return p
+}
+
+// applyPolicies has the policies of a store applied.
+func (p *Plane) applyPolicies() {
+	p.policies.Store(true)
+	p.routes.Store(false)
+	p.apply()
+}
+
+// judge returns who passes to whom on ports of UDP, in both directions, as one text.
+func judge(p *policy.Policy) string {
+	var b strings.Builder
+	for _, stage := range []*policy.Stage{p.Ingress(), p.Egress()} {
+		for i := range 36 {
+			for _, port := range []uint16{80, 81} {
+				x := make([]byte, 54)
+				x[12], x[14], x[17], x[22], x[23] = 8, 0x45, 40, 64, 17
+				copy(x[26:], []byte{10, 65, 1, byte(i % 6), 10, 65, 1, byte(i / 6)})
+				binary.BigEndian.PutUint16(x[34:], 1000)
+				binary.BigEndian.PutUint16(x[36:], port)
+				x[39] = 20
+				f := frame.Make(x)
+				f.VNI, f.From = 10, frame.NewDest(1, 0)
+				if stage.Process(&f, frame.At{Tick: 10, Worker: 1}) == frame.Continue {
+					fmt.Fprintf(&b, "%d>%d:%d ", i%6, i/6, port)
+				}
+			}
+		}
+		b.WriteString("| ")
+	}
+	return b.String()
+}
+
+// What ports do is what a new policy with the resources does that there are, whatever has changed before: endpoints, labels, sets,
+// policies, ports, and the Plane.
+func TestPortsModel(t *testing.T) {
+	names := []string{"cali1", "cali2", "cali3", "vm", "eth0"}
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n := &ported{has: map[string]*policy.Policy{}}
+		p := newPorted(t, n)
+		change := func() {
+			i := r.IntN(4) + 1
+			label := fmt.Sprintf(`"app":"%c"`, 'a'+r.IntN(3))
+			switch r.IntN(8) {
+			case 0, 1:
+				name := fmt.Sprint("w", 1+r.IntN(3))
+				p.put("workloadendpoints/x/a-k8s-"+name+"-eth0", endpoint("x", name, label, i, `,"ports":[{"name":"http","protocol":"UDP","port":8`+fmt.Sprint(r.IntN(2))+`}]`))
+			case 2:
+				p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", label, i, ""))
+			case 3:
+				p.store.Delete(v3 + fmt.Sprintf("workloadendpoints/x/a-k8s-%s-eth0", []string{"w1", "w2", "w3", "vm"}[r.IntN(4)]))
+			case 4:
+				p.put("globalnetworksets/s", fmt.Sprintf(`{"metadata":{"labels":{%s}},"spec":{"nets":["10.65.1.%d/%d"]}}`, label, i, 30+r.IntN(3)))
+			case 5:
+				p.put(fmt.Sprintf("networkpolicies/x/p%d", r.IntN(3)), fmt.Sprintf(`{"spec":{"order":%d,"selector":"app != '%c'","ingress":[{"action":%q,"protocol":"UDP","source":{"selector":"app == '%c'"},"destination":{"ports":[%s]}}],"egress":[{"action":"Allow"}]}}`,
+					r.IntN(3), 'a'+r.IntN(3), []string{"Allow", "Deny", "Pass"}[r.IntN(3)], 'a'+r.IntN(3), []string{"80", `"http"`}[r.IntN(2)]))
+			case 6:
+				p.store.Delete(v3 + fmt.Sprintf("networkpolicies/x/p%d", r.IntN(3)))
+			case 7:
+				p.put("profiles/kns.x", []string{`{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`, `{"spec":{}}`}[r.IntN(2)])
+			}
+		}
+		want := map[string]string{}
+		for step := range 100 {
+			switch r.IntN(6) {
+			case 0:
+				name := names[r.IntN(len(names))]
+				n.add(name)
+				if name == "eth0" {
+					check.True(t, n.has[name] == nil, "eth0 has a policy")
+				} else if was, ok := want[name]; ok {
+					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s at once", seed, step, name), judge(n.has[name]), was)
+				}
+			case 1:
+				delete(n.has, names[r.IntN(len(names))])
+			case 2:
+				if r.IntN(4) == 0 {
+					store := p.store
+					p = newPorted(t, n)
+					p.store = store
+				}
+			}
+			for range r.IntN(3) {
+				change()
+			}
+			p.applyPolicies()
+			by := map[string][]*policy.Config{}
+			for _, e := range rules.Compile("a", p.store).Endpoints {
+				if e.Name == "x/a-k8s-vm-eth0" {
+					e.Interface = "vm"
+				}
+				by[e.Interface] = append(by[e.Interface], e.Config)
+			}
+			for _, name := range names[:4] {
+				cfg := closed
+				if len(by[name]) == 1 {
+					cfg = by[name][0]
+				}
+				want[name] = judge(check.Must(policy.New(cfg))(t))
+				if has := n.has[name]; has != nil {
+					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, name), judge(has), want[name])
+				}
+			}
+		}
+		if len(p.filter.ports) > 4 {
+			t.Errorf("%d ports are kept", len(p.filter.ports))
+		}
+	}
+}
+
+// A label, a network and a port of an endpoint change members of sets, and nothing else is compiled again.
+func TestMembersAlone(t *testing.T) {
+	s := new(model.Store)
+	put := func(key, v string) { s.Put(v3+key, []byte(v)) }
+	put("profiles/kns.x", `{"spec":{}}`)
+	put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"b"`, 2, `,"ports":[{"name":"http","protocol":"TCP","port":80}]`))
+	put("networkpolicies/x/p", `{"spec":{"selector":"app == 'a'","ingress":[{"action":"Allow","source":{"selector":"app == 'b'"}}],"egress":[{"action":"Allow","protocol":"TCP","destination":{"ports":["http"]}}]}}`)
+	config := func() *policy.Config { return rules.Compile("a", s).Endpoints[0].Config }
+	was := config()
+	put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"c"`, 2, `,"ports":[{"name":"http","protocol":"TCP","port":81}]`))
+	put("networksets/x/s", `{"metadata":{"labels":{"app":"b"}},"spec":{"nets":["192.0.2.0/24","10.0.0.0/8"]}}`)
+	known := differences{}
+	c := known.of(was, config())
+	if c == nil {
+		t.Fatal("rules are compiled again")
+	}
+	check.Equal(t, "changes", fmt.Sprint(slices.Collect(maps.Values(c.Add)), slices.Collect(maps.Values(c.Delete)), slices.Collect(maps.Values(c.AddPorts)), slices.Collect(maps.Values(c.DeletePorts))),
+		"[[10.0.0.0/8 192.0.2.0/24]] [[10.65.1.2/32]] [[10.65.1.2,tcp:81]] [[10.65.1.2,tcp:80]]")
+	put("networkpolicies/x/p", `{"spec":{"selector":"app == 'a'","ingress":[{"action":"Deny","source":{"selector":"app == 'b'"}}],"egress":[{"action":"Allow","protocol":"TCP","destination":{"ports":["http"]}}]}}`)
+	check.True(t, known.of(was, config()) == nil, "another action is a change of members")
+	check.True(t, known.of(nil, was) == nil, "what nobody knows is changed")
+}
+
+// Status says of each workload which policies it has, what of them is not done, and why it is closed.
+func TestWorkloadStatus(t *testing.T) {
+	n := &ported{has: map[string]*policy.Policy{}}
+	p := newPorted(t, n)
+	for _, port := range []string{"cali1", "cali9", "eth0"} {
+		n.f(port, nil)
+		n.add(port)
+	}
+	delete(n.has, "eth0")
+	status := func() string {
+		var list []string
+		for _, w := range p.Status().Workloads {
+			list = append(list, fmt.Sprintf("%s %v %q %v %v %v %q", w.Port, w.There, w.Endpoint, w.Addrs, w.Policies, w.NotDone, w.Closed))
+		}
+		return strings.Join(list, "\n")
+	}
+	check.Equal(t, "before", status(), `cali1 true "" [] [] [] "the datastore has not been read"`+"\n"+`cali9 true "" [] [] [] "the datastore has not been read"`)
+	p.put("profiles/kns.x", `{"spec":{}}`)
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	p.put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"a"`, 2, ""))
+	p.put("workloadendpoints/x/a-k8s-w3-eth0", endpoint("x", "w3", `"app":"a"`, 2, ""))
+	p.put("workloadendpoints/x/a-k8s-w4-eth0", strings.ReplaceAll(endpoint("x", "w4", `"app":"a"`, 4, ""), "cali4", "tap4"))
+	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	p.put("globalnetworkpolicies/late", `{"spec":{"tier":"gone","ingress":[{"action":"Allow"}]}}`)
+	p.put("networkpolicies/x/p", `{"spec":{"tier":"gone","order":1,"selector":"app == 'a'","ingress":[{"action":"Allow","http":{"methods":["GET"]}}]}}`)
+	p.applyPolicies()
+	const gone = "spec.tier: there is no tiers/gone that could be read: it is behind all others, and denies"
+	check.Equal(t, "after", status(), strings.Join([]string{
+		`cali1 true "x/a-k8s-w1-eth0" [10.65.1.1] [networkpolicies/x/p globalnetworkpolicies/late profiles/kns.x] [networkpolicies/x/p: spec.ingress[0]: http is not carried: the rule is left out networkpolicies/x/p: ` + gone + ` globalnetworkpolicies/late: ` + gone + `] ""`,
+		`cali2 false "" [] [] [] "is the port of workloadendpoints/x/a-k8s-w2-eth0 and of workloadendpoints/x/a-k8s-w3-eth0"`,
+		`cali9 true "" [] [] [] "no WorkloadEndpoint of the node is known"`,
+		`vm false "x/a-k8s-vm-eth0" [10.65.1.5] [globalnetworkpolicies/late profiles/kns.x] [globalnetworkpolicies/late: ` + gone + `] ""`,
+	}, "\n"))
+	problems := fmt.Sprint(p.Status().Problems)
+	for _, want := range []string{
+		"workloadendpoints/x/a-k8s-w3-eth0: spec.interfaceName cali2: is that of workloadendpoints/x/a-k8s-w2-eth0, too: it has no traffic",
+		"workloadendpoints/x/a-k8s-w4-eth0: spec.interfaceName tap4: is no workload by Config.Workloads: nothing is filtered there",
+		"networkpolicies/x/p: spec.ingress[0]: http is not carried",
+	} {
+		check.True(t, strings.Contains(problems, want), "problems %s, want %s", problems, want)
+	}
+	p.put("networkpolicies/x/q", "junk")
+	p.applyPolicies()
+	check.True(t, strings.HasSuffix(strings.Split(status(), "\n")[0], `"networkpolicies/x/q: could not be read"`), "status %s", status())
+	check.Equal(t, "an endpoint of a closed namespace passes", judge(n.has["cali1"]), "| | ")
+	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 5)
+}
+
+func TestWorkloadsCheck(t *testing.T) {
+	c := Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali", ""}, Ports: map[string]string{"a": "x/y", "b": "x", "c": "x/y/z", "": "x/y", "d": "/y"}}}
+	check.ErrorHas(t, c.Check(), `calico: Config.Workloads.Prefixes[1]`, `Workloads.Ports[""]`, `Workloads.Ports["b"]: "x": must be a WorkloadEndpoint of a port`, `Workloads.Ports["c"]`, `Workloads.Ports["d"]`)
+	c.Workloads = Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"a": "x/y"}}
+	check.OK(t, c.Check())
+	n := check.Must(node.New(nil))(t)
+	n.Close()
+	if _, err := New(n, &c); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
