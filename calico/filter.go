@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/rules"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // closed is what a workload may do whose endpoint is not known.
@@ -50,6 +51,26 @@ func (w *Workloads) has(port string) bool {
 	_, ok := w.Ports[port]
 	return ok || slices.ContainsFunc(w.Prefixes, func(p string) bool { return strings.HasPrefix(port, p) })
 }
+
+// Close closes the ports of workloads before a Plane runs, so that a node opens them closed. A port that has a policy, which a Plane
+// before has left, keeps it. Without workloads the policies that Planes have left end.
+func (w *Workloads) Close(n Node) error {
+	if w.none() {
+		return n.SetPortPolicies(nil)
+	}
+	is := setting.Clone(*w)
+	return n.SetPortPolicies(func(port string, has *policy.Policy) *policy.Policy {
+		switch {
+		case !is.has(port):
+			return nil
+		case has == nil:
+			return begin(closed).Policy
+		}
+		return has
+	})
+}
+
+func (w *Workloads) none() bool { return len(w.Prefixes)+len(w.Ports) == 0 }
 
 // policy is for Node.SetPortPolicies: a port that is new has at once what its endpoint may do, if that is known.
 func (f *filter) policy(port string, has *policy.Policy) *policy.Policy {

@@ -83,7 +83,7 @@ func New(n Node, c *Config) (*Plane, error) {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.start = p.startBGP
-	if w := p.cfg.Workloads; len(w.Prefixes)+len(w.Ports) > 0 {
+	if w := p.cfg.Workloads; !w.none() {
 		p.filter = newFilter(n, w, p.loop.Wake)
 		if err := n.SetPortPolicies(p.filter.policy); err != nil {
 			return nil, err

@@ -24,6 +24,9 @@ func calicoTable(text []byte) ([][]string, error) {
 		rows = append(rows, row(kind, c.Resources[kind]))
 	}
 	rows = append(rows, row("routes of blocks", c.Routes))
+	for _, w := range c.Workloads {
+		rows = append(rows, workloadRows(&w)...)
+	}
 	for _, p := range c.Problems {
 		rows = append(rows, row("not done, "+p.Resource, p.Why))
 	}
@@ -34,4 +37,28 @@ func calicoTable(text []byte) ([][]string, error) {
 		rows = append(rows, row("refused rows", c.RowError))
 	}
 	return rows, err
+}
+
+// workloadRows tells what a port of a workload has in force, and what of its policies is not done.
+func workloadRows(w *api.CalicoWorkload) (rows [][]string) {
+	what := "workload " + w.Port
+	has := w.Endpoint + ": " + strings.Join(w.Policies, ", ")
+	switch {
+	case w.Error != "":
+		has = "closed: " + w.Error
+	case w.Closed != "":
+		has = "closed: " + w.Closed
+	case w.Endpoint == "":
+		has = "as before"
+	case len(w.Policies) == 0:
+		has = w.Endpoint + ": no policies"
+	}
+	if !w.There {
+		has += " (no such port)"
+	}
+	rows = append(rows, row(what, has))
+	for _, n := range w.NotDone {
+		rows = append(rows, row("not done, "+what, n))
+	}
+	return rows
 }

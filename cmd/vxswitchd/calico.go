@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/api"
@@ -33,6 +34,22 @@ func newCalico(n *node.Node, log *slog.Logger) *calicoKeeper {
 		return p, k.withKeys(err)
 	}
 	return k
+}
+
+// workloadsOf are those of a section; none without one.
+func workloadsOf(c *calico.Config) (w calico.Workloads) {
+	if c != nil {
+		w = c.Workloads
+	}
+	return w
+}
+
+// guard closes the ports of workloads, if they are others: the node opens ports before the plane begins.
+func (k *calicoKeeper) guard(old, next calico.Workloads) error {
+	if reflect.DeepEqual(old, next) {
+		return nil
+	}
+	return next.Close(k.n)
 }
 
 // read returns what the section does, and the plane's status; ok is false without a section.
@@ -147,6 +164,11 @@ func (s *server) getCalico(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, p := range s.calico.problems(&st) {
 		c.Problems = append(c.Problems, api.CalicoProblem(p))
+	}
+	for _, w := range st.Workloads {
+		c.Workloads = append(c.Workloads, api.CalicoWorkload{
+			Port: w.Port, There: w.There, Endpoint: w.Endpoint, Addresses: texts(w.Addrs), Policies: w.Policies, NotDone: w.NotDone, Closed: w.Closed, Error: said(w.Err),
+		})
 	}
 	c.More, c.Routes, c.RowError = st.More, st.Rows, said(st.RowErr)
 	return reply(w, c)

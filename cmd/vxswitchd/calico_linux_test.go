@@ -242,3 +242,42 @@ func TestCalicoReload(t *testing.T) {
 	a.reload(strings.Replace(text, "66:f9:37:c3:7e:94", "02:00:00:00:00:01", 1))
 	a.says("calico", `\nnot done, nodes/node1 +other nodes send to 66:f9:37:c3:7e:94, and the gateway of segment 4096 has the MAC 02:00:00:00:00:01\n`)
 }
+
+// A port of a workload is closed until its endpoint is known, also while a node starts without its datastore, and then has the policies of
+// the cluster.
+func TestCalicoPolicy(t *testing.T) {
+	t.Parallel()
+	l := newCalicoLab(t)
+	l.all()
+	a := l.nodes[0]
+	closed := func(why string) {
+		t.Helper()
+		a.says("calico", `\nworkload pod1 +closed: `+why+`\n`)
+		if _, err := l.pods[0].Try(t.Context(), "ping", "-n", "-c", "2", "-i", "0.2", "-W", "1", "10.65.2.5"); err == nil {
+			t.Errorf("%s: a closed port lets packets through", why)
+		}
+	}
+	without := sample(t, "calico-etcd/node1.json")
+	text := strings.Replace(without, `"node": "node1",`, `"node": "node1", "workloads": {"ports": {"pod1": "default/node1-k8s-pod1-eth0"}},`, 1)
+	a.reload(text)
+	closed("no WorkloadEndpoint of the node is known")
+	l.put("GlobalNetworkPolicy", "globalnetworkpolicies", "default.ping", `{"tier":"default","selector":"all()","types":["Ingress","Egress"],"ingress":[{"action":"Allow","protocol":"ICMP"}],"egress":[{"action":"Allow","protocol":"ICMP"}]}`)
+	l.put("WorkloadEndpoint", "workloadendpoints/default", "node1-k8s-pod1-eth0", `{"node":"node1","orchestrator":"k8s","pod":"pod1","endpoint":"eth0","interfaceName":"cali1","ipNetworks":["10.65.1.5/32","10.66.1.5/32"]}`)
+	a.says("calico", `\nworkload pod1 +default/node1-k8s-pod1-eth0: globalnetworkpolicies/default\.ping\n`)
+	l.all()
+
+	l.kill()
+	a.proc.Signal(syscall.SIGKILL)
+	a.proc.Wait()
+	a.run()
+	closed("the datastore has not been read")
+	l.begin()
+	l.all()
+
+	l.ctl("del", calicoResources+"globalnetworkpolicies/default.ping")
+	a.says("calico", `\nworkload pod1 +default/node1-k8s-pod1-eth0: no policies\n`)
+	l.ctl("del", calicoResources+"workloadendpoints/default/node1-k8s-pod1-eth0")
+	closed("no WorkloadEndpoint of the node is known")
+	a.reload(without)
+	l.all()
+}

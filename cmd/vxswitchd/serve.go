@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -154,11 +155,17 @@ func (d *daemon) change(cfg *file.Config) error {
 			return err
 		}
 	}
-	was := d.n.Config()
+	was, workloads := d.n.Config(), workloadsOf(d.api.calico.config())
 	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.bgp.change(cfg.BGP), d.api.calico.change(cfg.Calico), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
-	err := saveOwned(&cfg.Config)
+	err := d.api.calico.guard(workloads, workloadsOf(cfg.Calico))
+	if err == nil {
+		err = saveOwned(&cfg.Config)
+	}
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
+	}
+	if err != nil {
+		err = errors.Join(err, d.api.calico.guard(workloadsOf(cfg.Calico), workloads))
 	}
 	for _, done := range changed {
 		done(err == nil)
