@@ -133,7 +133,7 @@ func TestApplyPutsBack(t *testing.T) {
 		c.VRFs = nil
 		c.MaxMACs, c.Injected, c.TooBig.Total, c.Gateway.Waiting, c.Capture.SnapLen = 1, 2, 3, 4, 5
 	}))
-	if err == nil || !strings.Contains(err.Error(), `tunnel "vx0"`) || strings.Contains(err.Error(), "put back") {
+	if err == nil || !strings.Contains(err.Error(), `tunnel "vx0"`) || strings.Contains(err.Error(), "restoring") {
 		t.Error(err)
 	}
 	if got := dump(s.Node); !slices.Equal(got, before) {

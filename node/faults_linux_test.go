@@ -40,7 +40,7 @@ func TestApplyFaults(t *testing.T) {
 			if isA() != was {
 				t.Errorf("%v: Config is another one", x)
 			}
-			if strings.Contains(err.Error(), "put back") {
+			if strings.Contains(err.Error(), "restoring") {
 				t.Errorf("%v: %v", x, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -67,8 +68,36 @@ func (l *lab) start(name, addr string, cfg *Config) *site {
 func (s *site) run(cfg *Config) {
 	s.l.t.Helper()
 	s.Node = running(s.l.t)
+	s.l.t.Cleanup(s.counters)
 	s.h.Do(func() { carry.On(s.l.t, s.Switch()) })
 	s.must(cfg)
+}
+
+// counters logs what the node has counted, and where it knows listeners, if the test has failed.
+func (s *site) counters() {
+	if !s.l.t.Failed() {
+		return
+	}
+	var b strings.Builder
+	line := func(what string, x any) {
+		text, err := json.Marshal(x) // drops have names there
+		fmt.Fprintf(&b, "%s: %s %v\n", what, text, err)
+	}
+	for _, p := range s.Switch().Stats().Ports {
+		line("port "+p.Name, p)
+	}
+	for name, v := range s.Tunnels() {
+		line("tunnel "+name, v.Stats())
+	}
+	for _, v := range s.Switch().VSIs() {
+		if x := s.Snooper(v.VNI()); x != nil {
+			line(fmt.Sprintf("multicast of segment %d", v.VNI()), x.Stats())
+			for l := range x.All() {
+				line(s.Switch().Name(l.Dest), l)
+			}
+		}
+	}
+	s.l.t.Logf("%s has counted:\n%s", s.h.Name, b.String())
 }
 
 // quiet starts a node whose own devices say nothing, and so teach nothing.

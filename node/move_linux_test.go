@@ -60,7 +60,7 @@ func TestApplyMovesTunnel(t *testing.T) {
 	} {
 		old := dump(s.Node)
 		err := s.apply(changed(t, s.Config(), change))
-		if err == nil || strings.Contains(err.Error(), "put back") {
+		if err == nil || strings.Contains(err.Error(), "restoring") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if name == "the second tunnel" && (!errors.Is(err, syscall.EADDRNOTAVAIL) || !strings.HasPrefix(err.Error(), `tunnel "ip0"`)) {

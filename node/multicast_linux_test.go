@@ -140,15 +140,15 @@ func testMulticast(t *testing.T, group, other, sysctl string, kernel bool) {
 		}
 		return names
 	}
-	for _, s := range sites {
-		s.h.Until("all listeners are known", func() bool { return len(places(s, true)) == 3 })
-	}
 	k.Until("the bridge knows its host, and others if it asks", func() bool {
 		known, _ := k.Try(t.Context(), "bridge", "mdb", "show", "dev", "br0")
 		return strings.Contains(known, "port "+end+" grp "+group) && (!kernel || strings.Contains(known, "port vx grp "+group))
 	})
 	for _, s := range sites {
-		s.h.Until("hosts have answered", func() bool { st := s.Snooper(100).Stats(); return st.IPv4 && st.IPv6 })
+		s.h.Until("hosts have answered, and all listeners are known", func() bool {
+			st := s.Snooper(100).Stats()
+			return st.IPv4 && st.IPv6 && len(places(s, true)) == 3
+		})
 	}
 	for _, from := range []string{"a1", "b2", "k", "b1"} {
 		caps := map[string]*netns.Capture{}
@@ -160,7 +160,7 @@ func testMulticast(t *testing.T, group, other, sysctl string, kernel bool) {
 		say(t, hosts[from], devs[from], group)
 		for name, l := range said {
 			if name != from {
-				hosts[name].Until("the group is heard", func() bool { return l.heard.Load() > 0 })
+				hosts[name].Until(from+" sends, the group is heard", func() bool { return l.heard.Load() > 0 })
 			}
 			l.heard.Store(0)
 		}

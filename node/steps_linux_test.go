@@ -326,7 +326,7 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 				if !reflect.DeepEqual(b.Config(), way.from) {
 					t.Fatalf("%s: Config is another one", about)
 				}
-				if put := strings.Contains(err.Error(), "put back"); !lasting && put {
+				if put := strings.Contains(err.Error(), "restoring"); !lasting && put {
 					t.Errorf("%s: %v", about, err)
 				} else if put || lasting { // now it can be
 					if err := b.Apply(way.from); err != nil {
