@@ -66,7 +66,7 @@ calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
 calico/internal/resource.rawAccounts.Names calico/internal/resource.rawEntity.Nets calico/internal/resource.rawEntity.NotNets calico/internal/resource.rawEntity.NotPorts calico/internal/resource.rawEntity.Ports calico/internal/resource.rawHost.Spec calico/internal/resource.rawPolicy.Spec calico/internal/resource.rawProfile.Spec calico/internal/resource.rawSet.Spec calico/internal/resource.rawWorkload.Spec
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
-arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.state.on
+arp.Table.outcomes arp.shared.counts snoop.state.counts snoop.state.of snoop.state.on snoop.state.known
 capture.File.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 control.Plane.reserved cmd/vxswitchd.differ.list cmd/vxswitchd.gate.shut cmd/vxswitchd.rowWatch.lost cmd/vxswitchd.signals.reload cmd/vxswitchd.signals.stats
 fdb.Gens.ports
