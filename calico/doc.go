@@ -5,17 +5,17 @@
 //	...
 //	err = p.Run(ctx)
 //
-//	etcd:  ippools  nodes  bgpconfigurations  bgppeers  bgpfilters    IPAM: blocks, affinities of the node
-//	          |       |            |              |          |                  |
-//	          +-------+------------+-- resources--+----------+------------------+
-//	                                       |
-//	          peers, pools, blocks of ours | blocks and borrowed addresses of others
-//	                     v                                v
-//	              a bgp.Speaker                  rows of package control
+//	etcd:  ippools  nodes  bgpconfigurations  bgppeers  bgpfilters    IPAM: blocks, affinities of the node    policy
+//	          |       |            |              |          |                  |                               |
+//	          +-------+------------+-- resources--+----------+------------------+                               |
+//	                                       |                                                                    |
+//	          peers, pools, blocks of ours | blocks and borrowed addresses of others                            |
+//	                     v                                v                                                     v
+//	              a bgp.Speaker                  rows of package control                       a policy.Policy for each port of a workload
 //
 // # Which part of Calico this is
 //
-// The part of confd and BIRD, and that of Felix which makes routes:
+// The part of confd and BIRD, and those of Felix which make routes and filter workloads:
 //
 //   - Peers: the mesh of nodes, and BGPPeers of all nodes, of one, and by nodeSelector and peerSelector, with the sessions back that they
 //     need on the other side; ports of BGPConfigurations; AS numbers of cluster, node and peer; route reflectors and their clients. Tests
@@ -25,16 +25,14 @@
 //     v3.33: IP-in-IP by the blocks, and what has no tunnel by peers. Tests compare with those of Felix's calculation graph.
 //   - Blocks of this node are announced, and what nobody has of them is unreachable here. So are addresses that it has borrowed from
 //     other blocks. An address of its blocks that lives elsewhere has a route there.
+//   - Tiers, GlobalNetworkPolicies, NetworkPolicies, profiles and network sets apply to ports that are workloads.
 //
 // # Which part it is not
 //
 //   - It writes nothing. The Node resource, its addresses, the MAC and addresses of tunnels, blocks and their addresses are the work of
 //     calicoctl, calico/node and calico-ipam: a mistake with a block takes the addresses of others.
 //   - It does not read clusters whose datastore is the API of Kubernetes.
-//   - It applies no policies. What they mean is there, as configs of package policy for the workload endpoints of a node: tiers,
-//     GlobalNetworkPolicies, NetworkPolicies, profiles and network sets. But a Plane does not read these resources yet, and gives no
-//     port a policy: who lets workloads of a cluster in has none of their policies.
-//   - It has no host endpoints, and no WireGuard. natOutgoing is named, and not done.
+//   - It has no policies of host endpoints, and no WireGuard. natOutgoing is named, and not done.
 //   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
 //     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is
 //     not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh. What a filter accepts still has to be in a pool.
@@ -45,6 +43,34 @@
 //   - The readiness flag of the datastore, in the ClusterInformation, is not looked at.
 //
 // [Status] lists what the datastore asks for and is not done.
+//
+// # Policy
+//
+// [Workloads] says which ports of the node are workloads: those whose names begin with "cali", say. A port is the WorkloadEndpoint of this
+// node with its name as interfaceName, and has the policies whose selectors choose that, tier by tier, and then its profiles:
+//
+//	its WorkloadEndpoint is not known, or gone, or two have its name  -->  closed
+//	it is known when the port comes                                   -->  its policies before the first frame
+//	the datastore is away, or the Plane has ended                     -->  as it was last
+//
+// What is closed passes ARP and neighbour discovery alone. From [New] on a workload is closed until the datastore says more, so New comes
+// before Run of the node. Another Plane for the same node begins with the policies that the one before it has left.
+//
+// Flows are tracked for each port. A change of labels, of addresses or of networks changes members of sets, all at once, and no rules; a
+// change of policies compiles those of the ports that have them. Open connections are judged again, as in package policy, and what may go on
+// does. Packets that rules with Log match are in the node's log.
+//
+// Where this differs from Calico:
+//
+//   - A rule with http, services, a field that nobody knows or a mistake is left out if it allows, and denies more if it denies. An endpoint
+//     has no traffic if it may have a policy that could not be read, and none has any if there are more resources than are read.
+//   - Policies with doNotTrack or preDNAT are about host endpoints alone; these are named, as are applyOnForward and staged policies.
+//   - No traffic is exempt: Felix lets a node reach its own workloads, and workloads ask for addresses by DHCP. Here policies decide on
+//     these, too, and on what workloads send to the gateway.
+//   - Whether a workload sends from its own addresses, and makes no tunnels, is for the Guard of the member (package node), which whoever
+//     makes the port sets. Without one a workload can pass as another.
+//   - A rule without a protocol that names a port is about it also if the endpoint has its protocol as a number.
+//   - All resources of policy are gone through for each change, or many that come together: in large clusters that takes a while.
 //
 // # Addresses
 //
@@ -58,7 +84,7 @@
 //
 // # When the datastore is away
 //
-// Everything goes on as it was last, Status says since when, and the datastore is asked again every few seconds. A watch that ends,
+// Everything goes on as it was last, policies as well, Status says since when, and the datastore is asked again every few seconds. A watch that ends,
 // for any reason, such as a compaction of etcd, is followed by a list of everything; what differs is done, and nothing before the list
 // is whole.
 //

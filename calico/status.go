@@ -95,7 +95,7 @@ type Workload struct {
 
 	Addrs    []netip.Addr // of the endpoint
 	Policies []string     // that decide, and profiles behind them, in order, such as globalnetworkpolicies/deny-telnet
-	NotDone  []string     // what of these is not done
+	NotDone  []string     // what of these is not done, the first 100 of each
 	Closed   string       // why nothing passes but ARP and neighbour discovery; "" if they decide, or what a Plane before this one has left
 	Err      error        // why they could not be put into force: nothing passes
 }

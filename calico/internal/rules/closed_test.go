@@ -142,6 +142,29 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// An endpoint says which policies it has, what of them is not done, and why it is closed.
+func TestRuling(t *testing.T) {
+	d := base.and(data{
+		"globalnetworkpolicies/first":  spec(`"order":1,"ingress":[` + strings.TrimSuffix(strings.Repeat(`{"action":"Deny","http":{"methods":["GET"]}},`, maxNotDone+1), ",") + `]`),
+		"globalnetworkpolicies/second": spec(`"order":2,"types":["Egress"],"applyOnForward":true`),
+		"globalnetworkpolicies/host":   spec(`"order":0,"doNotTrack":true`),
+		"globalnetworkpolicies/other":  spec(`"order":3,"selector":"has(nothing)"`),
+		"workloadendpoints/" + server:  workload(``, `"10.0.0.1"`, `"profiles":["gone"]`),
+	})
+	e := of(t, Compile("n", d.store()), server)
+	check.Equal(t, "policies", fmt.Sprint(e.Policies), "[globalnetworkpolicies/first globalnetworkpolicies/second profiles/gone]")
+	check.Equal(t, "problems", len(e.NotDone), maxNotDone+2)
+	check.Equal(t, "the first", e.NotDone[0], "globalnetworkpolicies/first: spec.ingress[0]: http is not carried: the rule denies all that the rest of it is about")
+	check.Slice(t, "the last", e.NotDone[maxNotDone:], []string{
+		"globalnetworkpolicies/second: spec.applyOnForward is not carried: it is about host endpoints, and workloads have the policy",
+		"profiles/gone: there is none that could be read: it denies",
+	})
+	check.Equal(t, "closed", e.Closed, "")
+	e = of(t, Compile("n", d.and(data{"networkpolicies/prod/x": "{"}).store()), server)
+	check.Equal(t, "closed", e.Closed, "networkpolicies/prod/x: could not be read")
+	check.Equal(t, "policies of what is closed", len(e.Policies)+len(e.Config.Tiers), 0)
+}
+
 // A rule for everything is about IP, and nothing else passes but ARP.
 func TestOtherFrames(t *testing.T) {
 	d := base.and(data{"globalnetworkpolicies/p": spec(`"ingress":[{"action":"Log"},{"action":"Allow"}]`)})

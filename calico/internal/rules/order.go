@@ -116,9 +116,12 @@ func wrong(directions ...*resource.Rules) (list []string) {
 	return list
 }
 
+// maxNotDone is how much of a policy is named for each endpoint that has it.
+const maxNotDone = 100
+
 // lack notes what is not done.
 func (r *ruled) lack(list ...string) {
-	for _, why := range list {
+	for _, why := range list[:min(len(list), maxNotDone)] {
 		r.notDone = append(r.notDone, r.key+": "+why)
 	}
 }

@@ -60,7 +60,7 @@ type Ruling struct {
 	Config *policy.Config
 
 	Policies []string // and profiles behind them, in order, such as globalnetworkpolicies/deny-telnet
-	NotDone  []string // what of them is not done
+	NotDone  []string // what of them is not done, the first 100 of each
 	Closed   string   // why nothing passes, whatever they say; "" if they decide
 }
 
