@@ -85,6 +85,9 @@ func (f *filter) policy(port string, has *policy.Policy) *policy.Policy {
 		g = begin(f.config(port))
 	case g == nil:
 		g = &guarded{Policy: has}
+		if len(has.Stats().Rules) == 0 { // by Workloads.Close
+			g.cfg = closed
+		}
 	}
 	f.ports[port], g.asked = g, f.round
 	f.wake()

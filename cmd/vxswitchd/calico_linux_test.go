@@ -261,6 +261,7 @@ func TestCalicoPolicy(t *testing.T) {
 	text := strings.Replace(without, `"node": "node1",`, `"node": "node1", "workloads": {"ports": {"pod1": "default/node1-k8s-pod1-eth0"}},`, 1)
 	a.reload(text)
 	closed("no WorkloadEndpoint of the node is known")
+	l.put("Tier", "tiers", "default", `{"order":1000000,"defaultAction":"Deny"}`)
 	l.put("GlobalNetworkPolicy", "globalnetworkpolicies", "default.ping", `{"tier":"default","selector":"all()","types":["Ingress","Egress"],"ingress":[{"action":"Allow","protocol":"ICMP"}],"egress":[{"action":"Allow","protocol":"ICMP"}]}`)
 	l.put("WorkloadEndpoint", "workloadendpoints/default", "node1-k8s-pod1-eth0", `{"node":"node1","orchestrator":"k8s","pod":"pod1","endpoint":"eth0","interfaceName":"cali1","ipNetworks":["10.65.1.5/32","10.66.1.5/32"]}`)
 	a.says("calico", `\nworkload pod1 +default/node1-k8s-pod1-eth0: globalnetworkpolicies/default\.ping\n`)
