@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -34,6 +33,15 @@ func TestApplyMovesTunnel(t *testing.T) {
 	vx := s.Tunnels()["vx0"]
 	bind := func() string { return s.h.Run("ss", "-Hanuw") }
 
+	drops := func() (n uint64) {
+		for _, x := range l.sites {
+			for _, p := range x.Switch().Stats().Ports {
+				n += p.RxDrops.Total() + p.TxDrops.Total()
+			}
+		}
+		return n
+	}
+	dropped := drops()
 	stop := a.Pinging("10.0.10.2")
 	for i := range 6 { // ends where it began
 		to := netip.MustParseAddr([]string{"192.0.2.11", "192.0.2.1"}[i%2])
@@ -42,7 +50,7 @@ func TestApplyMovesTunnel(t *testing.T) {
 		if out := bind(); strings.Count(out, to.String()+":4789") != 1 || strings.Count(out, ":4789") != 1 {
 			t.Errorf("not bound to %v:\n%s", to, out)
 		}
-		time.Sleep(100 * time.Millisecond)
+		wantTTL(t, a, "10.0.10.2", 64)
 	}
 	before := bind()
 	taken := netip.MustParseAddr("192.0.2.11")
@@ -76,8 +84,8 @@ func TestApplyMovesTunnel(t *testing.T) {
 	if s.Tunnels()["vx0"] != vx {
 		t.Error("the tunnel was made anew")
 	}
-	if sent, answered := stop(); sent < 40 || answered < sent-10 {
-		t.Errorf("%d of %d pings answered", answered, sent)
+	if sent, answered := stop(); drops() != dropped { // answers to an address that has moved are lost on the wire, however many are under way
+		t.Errorf("%d frames dropped; %d of %d pings answered", drops()-dropped, answered, sent)
 	}
 }
 
