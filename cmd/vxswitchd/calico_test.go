@@ -14,7 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
-// quietCalico are resources of a cluster of nodes a and b, which b is not part of but by its name.
+// quietCalico are resources of a cluster of nodes a and b. Nobody is at the address of b.
 func quietCalico(port int) map[string]string {
 	spec := func(s string) string { return `{"spec":` + s + `}` }
 	return map[string]string{
