@@ -135,7 +135,7 @@ func TestHangupFails(t *testing.T) {
 		said := len(r.errs.String())
 		must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 		fake.Until(t, "the error", func() bool { return strings.HasSuffix(r.errs.String()[said:], "\n") })
-		if text := r.errs.String()[said:]; strings.Count(text, "\n") != 1 || strings.Contains(text, "put back") {
+		if text := r.errs.String()[said:]; strings.Count(text, "\n") != 1 || strings.Contains(text, "restoring") {
 			t.Errorf("%s: %q", new, text)
 		}
 		if after := tables(); !slices.Equal(after, before) {

@@ -28,7 +28,7 @@ type Config struct {
 	Flannel *daemon.Config `json:"flannel,omitzero"` // makes the node one of a flannel network; default none
 	EVPN    *evpn.Config   `json:"evpn,omitzero"`    // makes the node a VTEP of EVPN; default none
 	BGP     *bgp.Config    `json:"bgp,omitzero"`     // has the node announce blocks of addresses by BGP, and makes routes of those of other nodes; default none
-	Calico  *calico.Config `json:"calico,omitzero"`  // makes the node a member of a cluster of calico/node whose datastore is etcd, without its policies; default none
+	Calico  *calico.Config `json:"calico,omitzero"`  // makes the node a member of a cluster of calico/node whose datastore is etcd; default none
 	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
 
 	Discovery *discovery.Config `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none

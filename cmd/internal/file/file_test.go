@@ -104,14 +104,16 @@ func TestErrors(t *testing.T) {
 6:58: bgp.import[0].action: "maybe": must be one of accept, reject
 6:81: bgp.maxPaths: 65: must be 1 to 64, or 0 for 16`,
 		`{"calico": {}}`: "1:12: calico.node: \"\": must be the name of a Node resource\n1:12: calico.vrf: \"\": must be the name of a VRF",
-		ways + `"calico": {"node": "a/b", "vrf": "x", "segment": 9, "etcd": {"endpoints": ["here"], "username": 1, "timeout": "1ms", "password": "x"}, "colour": 1}}`: `3:20: calico.node: "a/b": must be the name of a Node resource
+		ways + `"calico": {"node": "a/b", "vrf": "x", "segment": 9, "etcd": {"endpoints": ["here"], "username": 1, "timeout": "1ms", "password": "x"}, "colour": 1, "workloads": {"prefixes": [""], "ports": {"p": "x"}}}}`: `3:20: calico.node: "a/b": must be the name of a Node resource
 3:34: calico.vrf: "x": no such VRF
 3:50: calico.segment: 9: no such segment
 3:75: calico.etcd.endpoints: "here": must be URLs such as http://127.0.0.1:2379, with a port
 3:97: calico.etcd.username: 1: must be a string
 3:111: calico.etcd.timeout: 1ms: must be 100ms or longer, or 0 for the default
 3:118: calico.etcd.password: unknown key; allowed are caFile, certFile, endpoints, keepAlive, keyFile, passwordFile, timeout, username
-3:136: calico.colour: unknown key; allowed are distance, etcd, gracefulRestart, ipip, listen, local, noBGP, node, routerID, routers, segment, vrf, vxlan`,
+3:136: calico.colour: unknown key; allowed are distance, etcd, gracefulRestart, ipip, listen, local, noBGP, node, routerID, routers, segment, vrf, vxlan, workloads
+3:176: calico.workloads.prefixes[0]: "": must be the beginning of names of ports
+3:196: calico.workloads.ports.p: "x": must be a WorkloadEndpoint of a port, as NAMESPACE/NAME`,
 		ways + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v"},
 "calico": {"node": "a", "vrf": "v", "segment": 1, "ipip": {"segment": 3, "ipv4": "t"}, "vxlan": {"segment": 2}}}`: `4:11: calico.noBGP: false: must be true with the section bgp: a node speaks BGP once
 4:48: calico.segment: 1: segments[0] has no gateway in the VRF "v"
