@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vxswitch/vxswitch/calico"
 )
 
 // calicoMetrics collects what the section calico does besides BGP, which is in bgpMetrics.
@@ -16,12 +18,13 @@ var (
 	descCalicoStale     = describeCalico("stale_seconds", "Time since which the datastore is away; 0 while it is followed.")
 	descCalicoResources = describeCalico("resources", "Resources in the datastore.", "kind")
 	descCalicoRoutes    = describeCalico("routes", "Routes to blocks and borrowed addresses that BGP has no part in.")
+	descCalicoWorkloads = describeCalico("workloads", "Ports of workloads, by whether the policies of the cluster decide there, or nothing passes.", "state")
 	descCalicoProblems  = describeCalico("problems", "What the datastore asks for and is not done.")
 )
 
 // Describe implements prometheus.Collector.
 func (calicoMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCalicoReady, descCalicoStale, descCalicoResources, descCalicoRoutes, descCalicoProblems} {
+	for _, d := range []*prometheus.Desc{descCalicoReady, descCalicoStale, descCalicoResources, descCalicoRoutes, descCalicoWorkloads, descCalicoProblems} {
 		ch <- d
 	}
 }
@@ -43,5 +46,22 @@ func (m calicoMetrics) Collect(ch chan<- prometheus.Metric) {
 		to.gauge(descCalicoResources, float64(n), kind)
 	}
 	to.gauge(descCalicoRoutes, float64(st.Rows))
+	open, closed := decided(st.Workloads)
+	to.gauge(descCalicoWorkloads, float64(open), "open")
+	to.gauge(descCalicoWorkloads, float64(closed), "closed")
 	to.gauge(descCalicoProblems, float64(len(m.k.problems(&st))+st.More))
+}
+
+// decided counts the ports where policies decide, and those where nothing passes.
+func decided(list []calico.Workload) (open, closed int) {
+	for _, w := range list {
+		switch {
+		case !w.There:
+		case w.Closed != "" || w.Err != nil:
+			closed++
+		default:
+			open++
+		}
+	}
+	return open, closed
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -61,7 +63,7 @@ func TestCalicoQuiet(t *testing.T) {
 			return all, is.MatchString(all)
 		})
 	}
-	for _, want := range []string{`calico_ready 1`, `calico_stale_seconds 0`, `calico_resources{kind="blocks"} 2`, `calico_routes 1`, `calico_problems 2`, `bgp_up 1`, `bgp_peer_up{peer="192.0.2.2"} 0`, `bgp_announced_routes 1`} {
+	for _, want := range []string{`calico_ready 1`, `calico_stale_seconds 0`, `calico_resources{kind="blocks"} 2`, `calico_routes 1`, `calico_workloads{state="closed"} 0`, `calico_problems 2`, `bgp_up 1`, `bgp_peer_up{peer="192.0.2.2"} 0`, `bgp_announced_routes 1`} {
 		metric(regexp.QuoteMeta(want))
 	}
 	_, metrics := getMetrics(t, addr, "/metrics")
@@ -110,6 +112,14 @@ func wait(t *testing.T, what string, ok func() (said string, right bool)) {
 			t.Fatalf("%s\nis %s", what, said)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A workload whose port is not there counts nowhere.
+func TestCalicoWorkloads(t *testing.T) {
+	open, closed := decided([]calico.Workload{{There: true}, {There: true, Closed: "why"}, {There: true, Err: errors.New("no")}, {}, {Closed: "why"}})
+	if open != 1 || closed != 2 {
+		t.Errorf("%d open, %d closed", open, closed)
 	}
 }
 
