@@ -2,9 +2,11 @@ package calico
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -129,10 +131,11 @@ func (c *cluster) try(flow string) bool {
 	}
 }
 
-// ask sends something, and reports whether it is answered before ctx ends.
+// ask sends something, and reports whether it is answered before ctx ends. It asks again each second: an answer may be dropped that is on its
+// way while policies change.
 func ask(ctx context.Context, h *netns.Host, to string, how []string) bool {
 	if how[0] == "icmp" {
-		_, err := h.Try(ctx, "ping", "-c", "1", "-W", "60", to)
+		_, err := h.Try(ctx, "ping", "-c", "1", "-w", "60", to)
 		return err == nil
 	}
 	var conn net.Conn
@@ -144,11 +147,18 @@ func ask(ctx context.Context, h *netns.Host, to string, how []string) bool {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	if _, err := conn.Write([]byte("ask")); err != nil {
-		return false
+	for {
+		if how[0] == "udp" {
+			conn.SetReadDeadline(time.Now().Add(time.Second))
+		}
+		if _, err := conn.Write([]byte("ask")); err != nil {
+			return false
+		}
+		_, err := io.ReadFull(conn, make([]byte, 3))
+		if ctx.Err() != nil || how[0] != "udp" || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err == nil
+		}
 	}
-	_, err = io.ReadFull(conn, make([]byte, 3))
-	return err == nil
 }
 
 // want waits until flows pass, and others do not.
