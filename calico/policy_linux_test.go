@@ -101,6 +101,7 @@ func TestPolicyStays(t *testing.T) {
 	c.proxy.Cut()
 	c.wait("stale", c.stale, "true")
 	c.want("the datastore is away", as)
+	conn.alive("the datastore is away")
 	c.seg.Remove(c.taps["web"])
 	c.wait("no port", func() string { return describePort(c.plane.Status().Workloads, "cali2") }, "false")
 	c.plug("web")
