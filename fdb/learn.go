@@ -61,7 +61,7 @@ func (t *Table) LearnUint64(u uint64, d frame.Dest, now frame.Tick) Outcome {
 		}
 		if k>>16 == u {
 			v := s.val.Load()
-			if (v^k)&stampMask == 0 && destOf(v) == d && d != frame.Filter &&
+			if (v^k)&stampMask == 0 && destOf(v) == d && d != frame.Filter && u>>40&1 == 0 && // a group has static entries alone
 				ageOf(seenOf(a.meta[i].Load()), now) == 0 && (t.bumps() == t.swept.Load() || t.current(v)) {
 				return Known
 			}

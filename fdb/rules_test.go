@@ -98,6 +98,9 @@ func TestNeverLearned(t *testing.T) {
 	if err := table.Set(frame.MAC{1, 0, 0x5e, 0, 0, 1}, tun5, Control); err != nil {
 		t.Error("an FDB entry for a group MAC that names a replication set is allowed for:", err)
 	}
+	if o := table.Learn(frame.MAC{1, 0, 0x5e, 0, 0, 1}, tun5, 0); o != Invalid {
+		t.Errorf("a group MAC that has an entry is learned: %v", o)
+	}
 }
 
 // "Ageing 300 s by default, refreshed by reception only, never by look-ups for
