@@ -42,7 +42,7 @@ ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|Receiv
 SINGLE = ^Test(WorstMACs|WorstResources|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger|$\
 	ManyElements|ParseHostile|Hostile|ApplyFailsAtEveryStep|ApplyFaults|ConstructorFaults|CheckRefusesWhatApplyDoes|SchemaKeys|SchemaRefuses|Drawn)$$
 
-.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak discovery-bench evpn-bench flannel-bench release
+.PHONY: bpf test quick tools vet check cross unit race run carried needless fuzz worst bench compare flows tunnels underlays growth soak bgp-bench discovery-bench evpn-bench flannel-bench release
 
 # Two jobs side by side: while tests wait for programs and timers, others compile.
 test: tools
@@ -188,6 +188,9 @@ growth:
 # Two whole end points under full load, as root: nothing may grow.
 soak:
 	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg
+
+bgp-bench:
+	$(GO) test -C bgp ./bench -count=1 -v -run '^TestBench$$' -timeout 30m -bgp.results $(CURDIR)/bench/results
 
 discovery-bench:
 	$(GO) test -C discovery . -count=1 -v -run '^TestConverge$$' -timeout 20m -discovery.results $(CURDIR)/bench/results

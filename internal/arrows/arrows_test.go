@@ -62,6 +62,7 @@ var allowed = map[string][]string{
 
 	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "policy"}, "calico/internal/selector": {}, // a module of its own
 
+	"bgp/bench":  {},
 	"evpn/bench": {},
 	"evpn":       {"arp", "bfd", "control", "evpn/internal/bgp", "evpn/internal/election", "evpn/internal/engine", "evpn/internal/mobility", "evpn/internal/route", "evpn/internal/table", "fdb", "frame", "internal/batch", "l3", "setting", "switch", "vtep"}, "evpn/internal/table": {"control", "evpn/internal/election", "evpn/internal/mobility", "evpn/internal/route", "frame", "internal/batch"}, "evpn/internal/election": {"evpn/internal/route", "frame"}, "evpn/internal/engine/memory": {"evpn/internal/engine", "evpn/internal/route"}, "evpn/internal/mobility": {"evpn/internal/route"}, "evpn/internal/route": {"frame"}, "evpn/internal/engine": {"evpn/internal/route"}, "evpn/internal/bgp": {"evpn/internal/engine", "evpn/internal/route", "evpn/internal/unnumbered", "setting"}, "evpn/internal/unnumbered": {}, // a module of its own
 

@@ -1,0 +1,184 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+var results = flag.String("bgp.results", "", "folder to write bgp.txt, bgp.json and bgp.svg to; without it the numbers are small")
+
+// soon is how long anything is waited for.
+const soon = 3 * time.Minute
+
+// The hosts, and the AS of both.
+var (
+	feederAddr = netip.MustParseAddr("192.0.2.2")
+	ourAddr    = netip.MustParseAddr("192.0.2.1") // of the node
+	leafAddr   = netip.MustParseAddr("192.0.2.101")
+)
+
+const as = 64512
+
+// block returns block i of the feeder, a /26 of 10.0.0.0/8.
+func block(i int) netip.Prefix {
+	n := 10<<24 + i<<6
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), 26)
+}
+
+// TestMain is a node if the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv(program) != "" {
+		if err := serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A contender is a leaf that hears the feeder.
+type contender interface {
+	wait(first, n int, there bool) time.Time // when n blocks from the first on are there, or none of them
+	pid() int
+}
+
+var contenders = []struct {
+	name  string
+	start func(*testing.T, *netns.Host) contender
+}{{"BIRD", startBIRD}, {"vxswitch", startOurs}}
+
+// A size says how much is measured.
+type size struct {
+	routes       []int
+	rounds, ones int
+}
+
+var (
+	full  = size{routes: []int{1_000, 5_000, 20_000, 200_000}, rounds: 3, ones: 50}
+	small = size{routes: []int{200, 1_000}, rounds: 1, ones: 3}
+)
+
+// TestBench measures everything. It does not compare the figures with what is wanted, but each contender must have all of them.
+func TestBench(t *testing.T) {
+	netns.RequireRoot(t)
+	s := small
+	if *results != "" {
+		s = full
+	}
+	b := &bench{&tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "BIRD")}, s, map[string]float64{}}
+	for _, c := range contenders {
+		b.Contenders = append(b.Contenders, c.name)
+	}
+	for round := range s.rounds {
+		for i := range contenders {
+			c := contenders[(i+round)%len(contenders)]
+			for _, n := range s.routes {
+				t.Run(fmt.Sprintf("%d-%s-%d", round+1, c.name, n), func(t *testing.T) { b.run(t, c.name, n, c.start) })
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	b.Finish()
+	t.Logf("\n%s", b.Print())
+	for _, m := range b.Measures {
+		for _, who := range b.Contenders {
+			if c := m.Cells[who]; c == nil || c.Value <= 0 && !strings.Contains(m.Name, "CPU") && !strings.Contains(m.Name, "memory") {
+				t.Errorf("%s: %s has %v", m.Name, who, c)
+			}
+		}
+	}
+	if *results == "" {
+		b.Plot()
+	} else if err := b.Save(*results, "bgp"); err != nil {
+		t.Error(err)
+	}
+}
+
+type bench struct {
+	*tool.Report
+	size
+	base map[string]float64 // memory with the fewest routes, by contender
+}
+
+// run measures a number of routes.
+func (b *bench) run(t *testing.T, who string, routes int, start func(*testing.T, *netns.Host) contender) {
+	n := netns.New(t)
+	far, leaf := n.Host("feeder"), n.Router("leaf")
+	n.Link(far, feederAddr.String()+"/24", leaf, leafAddr.String()+"/24")
+	far.TxOff("eth0")
+	leaf.TxOff("eth0")
+	leaf.Ready()
+	f := startFeeder(t, far, routes)
+	c := start(t, leaf)
+	name := strconv.Itoa(routes) + " routes: "
+	f.wake()
+	done := c.wait(0, routes, true)
+	b.Add(name+"import", "s", "ratio at most 1.00", tool.Median, who, done.Sub(f.established()).Seconds())
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	time.Sleep(time.Second)
+	rss := resident(t, c)
+	b.Add(name+"resident", "MiB", "", tool.Median, who, rss)
+	first, most := b.routes[0], b.routes[len(b.routes)-1]
+	switch routes {
+	case first:
+		b.base[who] = rss
+	case most:
+		b.Add("memory for a route", "B", "ratio at most 2.00", tool.Median, who, (rss-b.base[who])*(1<<20)/float64(most-first))
+		b.single(who, f, c)
+	}
+	begun := time.Now()
+	f.set("blocks", false)
+	b.Add(name+"withdrawal", "s", "ratio at most 1.00", tool.Median, who, c.wait(0, routes, false).Sub(begun).Seconds())
+}
+
+// single withdraws the block behind all others, and announces it again.
+func (b *bench) single(who string, f *feeder, c contender) {
+	last := b.routes[len(b.routes)-1]
+	var gone, back []float64
+	for range b.ones {
+		for _, is := range []bool{true, false} {
+			begun := time.Now()
+			f.set("one", is)
+			took := c.wait(last, 1, is).Sub(begun).Seconds() * 1000
+			if is {
+				back = append(back, took)
+			} else {
+				gone = append(gone, took)
+			}
+		}
+	}
+	b.Add("one route comes beside all others, p50", "ms", "ratio at most 1.00", tool.Median, who, back...)
+	b.Add("one route goes beside all others, p50", "ms", "ratio at most 1.00", tool.Median, who, gone...)
+	b.Add("one route goes beside all others, p99", "ms", "ratio at most 1.00", 0.99, who, gone...)
+}
+
+// resident returns the memory of a contender's program, in MiB.
+func resident(t *testing.T, c contender) float64 {
+	text := string(check.Must(os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid()), "status")))(t))
+	_, rest, _ := strings.Cut(text, "VmRSS:")
+	return check.Must(strconv.ParseFloat(strings.Fields(rest)[0], 64))(t) / 1024
+}
+
+// cpu returns the processor time of a contender's program, in seconds.
+func cpu(t *testing.T, c contender) (sum float64) {
+	text := string(check.Must(os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid()), "stat")))(t))
+	for _, ticks := range strings.Fields(text[strings.LastIndexByte(text, ')')+1:])[11:13] {
+		sum += check.Must(strconv.ParseFloat(ticks, 64))(t) / 100
+	}
+	return sum
+}
