@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -129,9 +128,9 @@ func (b *bench) run(t *testing.T, who string, routes int, start func(*testing.T,
 	f.wake()
 	done := c.wait(0, routes, true)
 	b.Add(name+"import", "s", "ratio at most 1.00", tool.Median, who, done.Sub(f.established()).Seconds())
-	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, check.Must(tool.CPU(c.pid()))(t))
 	time.Sleep(time.Second)
-	rss := resident(t, c)
+	rss := check.Must(tool.Resident(c.pid()))(t)
 	b.Add(name+"resident", "MiB", "", tool.Median, who, rss)
 	first, most := b.routes[0], b.routes[len(b.routes)-1]
 	switch routes {
@@ -165,20 +164,4 @@ func (b *bench) single(who string, f *feeder, c contender) {
 	b.Add("one route comes beside all others, p50", "ms", "ratio at most 1.00", tool.Median, who, back...)
 	b.Add("one route goes beside all others, p50", "ms", "ratio at most 1.00", tool.Median, who, gone...)
 	b.Add("one route goes beside all others, p99", "ms", "ratio at most 1.00", 0.99, who, gone...)
-}
-
-// resident returns the memory of a contender's program, in MiB.
-func resident(t *testing.T, c contender) float64 {
-	text := string(check.Must(os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid()), "status")))(t))
-	_, rest, _ := strings.Cut(text, "VmRSS:")
-	return check.Must(strconv.ParseFloat(strings.Fields(rest)[0], 64))(t) / 1024
-}
-
-// cpu returns the processor time of a contender's program, in seconds.
-func cpu(t *testing.T, c contender) (sum float64) {
-	text := string(check.Must(os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.pid()), "stat")))(t))
-	for _, ticks := range strings.Fields(text[strings.LastIndexByte(text, ')')+1:])[11:13] {
-		sum += check.Must(strconv.ParseFloat(ticks, 64))(t) / 100
-	}
-	return sum
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bench/tool"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -146,9 +146,9 @@ func (b *bench) run(t *testing.T, who string, start func(*testing.T, *netns.Host
 	up := <-l.up
 	name := strconv.Itoa(b.routes) + " MACs with addresses: "
 	b.seconds(who, name+"import", up, c.hosts(vteps[0], b.routes))
-	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, check.Must(tool.CPU(c.pids()...))(t))
 	time.Sleep(2 * time.Second)
-	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, resident(t, c))
+	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, check.Must(tool.Resident(c.pids()...))(t))
 
 	sequence := uint32(0)
 	var took []float64
@@ -208,49 +208,13 @@ func (b *bench) types5(t *testing.T, who string, start func(*testing.T, *netns.H
 	up := <-l.up
 	name := strconv.Itoa(b.routes) + " prefixes: "
 	b.seconds(who, name+"import", up, c.prefixes(b.routes))
-	b.Add(name+"CPU time of it", "s", "", tool.Median, who, cpu(t, c))
+	b.Add(name+"CPU time of it", "s", "", tool.Median, who, check.Must(tool.CPU(c.pids()...))(t))
 	time.Sleep(2 * time.Second)
-	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, resident(t, c))
+	b.Add(name+"resident", "MiB", "ratio at most 1.00", tool.Median, who, check.Must(tool.Resident(c.pids()...))(t))
 	begun := time.Now()
 	for i := range b.routes {
 		r := prefix(i)
 		l.Withdraw(r.Key)
 	}
 	b.seconds(who, name+"withdrawal", begun, c.prefixes(0))
-}
-
-// resident returns the memory of the programs of a contender, in MiB.
-func resident(t *testing.T, c contender) (sum float64) {
-	for _, pid := range c.pids() {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(text), "VmRSS:")
-		kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += kb / 1024
-	}
-	return sum
-}
-
-// cpu returns the processor time of the programs of a contender, in seconds.
-func cpu(t *testing.T, c contender) (sum float64) {
-	for _, pid := range c.pids() {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		for _, f := range fields[11:13] {
-			ticks, err := strconv.ParseFloat(f, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += ticks / 100
-		}
-	}
-	return sum
 }

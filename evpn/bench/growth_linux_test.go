@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -79,7 +80,7 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	each("import", up, c.hosts(vteps[0], routes))
 	frames("import")
 	time.Sleep(2 * time.Second)
-	g.Add("resident for a route", "KiB", "ratio at most 1.25", tool.Median, who, resident(t, c)*1024/float64(routes))
+	g.Add("resident for a route", "KiB", "ratio at most 1.25", tool.Median, who, check.Must(tool.Resident(c.pids()...))(t)*1024/float64(routes))
 	p.took()
 	begun := time.Now()
 	for i := range routes {
