@@ -52,7 +52,7 @@ func compare(ctx context.Context, o options, out, progress io.Writer) (err error
 	n, failed := 0, 0
 	for round := range o.rounds {
 		for _, k := range o.cases {
-			for _, c := range rotate(k.of(present), round) {
+			for _, c := range tool.Rotate(k.of(present), round) {
 				n++
 				at := fmt.Sprintf("[%d/%d] round %d, %s, %s:", n, all, round+1, k.name, c.name)
 				values, err := one(ctx, s, k, c, o.seconds)
@@ -118,10 +118,4 @@ func (s *shared) build(ctx context.Context) (err error) {
 		return fmt.Errorf("go build examples/p2p, to be run from within a clone, with its go.work: %w: %s", err, netns.Tail(out))
 	}
 	return nil
-}
-
-// rotate returns s beginning with its n-th, counted on from the first again.
-func rotate[T any](s []T, n int) []T {
-	n %= len(s)
-	return append(append([]T(nil), s[n:]...), s[:n]...)
 }

@@ -1,11 +1,13 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -42,6 +44,17 @@ type Cell struct {
 // Median is the quantile of a Measure that most want.
 const Median = 0.5
 
+// NewReport begins a report of contenders on this machine, where beside them these programs are measured.
+func NewReport(contenders []string, programs ...string) *Report {
+	return &Report{Time: time.Now().UTC().Truncate(time.Second), Machine: Machine(append([]string{runtime.GOOS}, programs...)...), Contenders: contenders}
+}
+
+// Rotate returns all beginning with its n-th, counted on from the first again: in each round another contender is first.
+func Rotate[T any](all []T, n int) []T {
+	n %= len(all)
+	return slices.Concat(all[n:], all[:n])
+}
+
 // Add takes the samples of a round.
 func (r *Report) Add(name, unit, want string, at float64, who string, samples ...float64) {
 	i := slices.IndexFunc(r.Measures, func(m *Measure) bool { return m.Name == name })
@@ -74,6 +87,26 @@ func (r *Report) Finish() {
 			}
 		}
 	}
+}
+
+// End computes the figures and returns the table. Unless folder is "" it saves the files NAME.txt, NAME.json and NAME.svg. A measure that
+// a contender has no figure above 0 of is an error, but those whose names have one of some words.
+func (r *Report) End(folder, name string, but ...string) (table string, err error) {
+	r.Finish()
+	for _, m := range r.Measures {
+		may := slices.ContainsFunc(but, func(word string) bool { return strings.Contains(m.Name, word) })
+		for _, who := range r.Contenders {
+			if c := m.Cells[who]; !may && (c == nil || c.Value <= 0) {
+				err = errors.Join(err, fmt.Errorf("%s: %s has %v", m.Name, who, c))
+			}
+		}
+	}
+	if folder == "" {
+		r.Plot()
+	} else {
+		err = errors.Join(err, r.Save(folder, name))
+	}
+	return r.Print(), err
 }
 
 // Quantile returns the sample that a share of them does not exceed; the median of an even number is between two.

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,30 @@ second, MB   -                  -                       120
 	for _, s := range []string{"first, ms", "3.50 [2.50-4.50] 0.50", "120", "a machine"} {
 		if !strings.Contains(text, s) {
 			t.Errorf("no %q in the picture", s)
+		}
+	}
+}
+
+// A measure that a contender has no figure of is an error, but those that may have none.
+func TestEnd(t *testing.T) {
+	r := NewReport([]string{"theirs", "ours"}, "a program")
+	r.Add("all", "s", "", Median, "theirs", 1)
+	r.Add("all", "s", "", Median, "ours", 2)
+	r.Add("CPU of one", "s", "", Median, "ours", 0)
+	folder := t.TempDir()
+	table, err := r.End(folder, "x", "CPU")
+	if err != nil || !strings.Contains(table, "2.00 2.00") || !strings.Contains(r.Machine, "a program") {
+		t.Errorf("%s, %v", table, err)
+	}
+	for _, kind := range []string{"txt", "json", "svg"} {
+		if _, err := os.Stat(filepath.Join(folder, "x."+kind)); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err = r.End("", "")
+	for _, who := range []string{"theirs", "ours"} {
+		if err == nil || !strings.Contains(err.Error(), "CPU of one: "+who) {
+			t.Errorf("%v", err)
 		}
 	}
 }

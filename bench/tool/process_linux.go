@@ -10,19 +10,31 @@ import (
 // Resident returns the memory of processes, in MiB.
 func Resident(pids ...int) (sum float64, err error) {
 	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		n, err := mebibytes(fmt.Sprintf("/proc/%d/status", pid), "VmRSS")
 		if err != nil {
 			return 0, err
 		}
-		_, rest, _ := strings.Cut(string(text), "VmRSS:")
-		number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		kb, err := strconv.ParseFloat(number, 64)
-		if err != nil {
-			return 0, fmt.Errorf("VmRSS of process %d: %w", pid, err)
-		}
-		sum += kb / 1024
+		sum += n
 	}
 	return sum, nil
+}
+
+// Slab returns the memory of the kernel's tables, in MiB.
+func Slab() (float64, error) { return mebibytes("/proc/meminfo", "Slab") }
+
+// mebibytes returns a value of a file that has them in kB.
+func mebibytes(file, key string) (float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut("\n"+string(text), "\n"+key+":")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	kb, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s of %s: %w", key, file, err)
+	}
+	return kb / 1024, nil
 }
 
 // CPU returns the processor time of processes, in seconds.

@@ -19,4 +19,10 @@ func TestProcess(t *testing.T) {
 	if mib, _ := Resident(os.Getpid()); mib < 1 || mib > 10_000 {
 		t.Errorf("%v MiB", mib)
 	}
+	if mib, err := Slab(); err != nil || mib < 1 {
+		t.Errorf("%v MiB, %v", mib, err)
+	}
+	if _, err := mebibytes("/proc/self/status", "RSS"); err == nil {
+		t.Error("a part of a key is one")
+	}
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -77,13 +75,9 @@ func TestBench(t *testing.T) {
 	if *results != "" {
 		s = full
 	}
-	b := &bench{&tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "BIRD")}, s, map[string]float64{}}
-	for _, c := range contenders {
-		b.Contenders = append(b.Contenders, c.name)
-	}
+	b := &bench{tool.NewReport([]string{contenders[0].name, contenders[1].name}, "BIRD"), s, map[string]float64{}}
 	for round := range s.rounds {
-		for i := range contenders {
-			c := contenders[(i+round)%len(contenders)]
+		for _, c := range tool.Rotate(contenders, round) {
 			for _, n := range s.routes {
 				t.Run(fmt.Sprintf("%d-%s-%d", round+1, c.name, n), func(t *testing.T) { b.run(t, c.name, n, c.start) })
 			}
@@ -92,18 +86,9 @@ func TestBench(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	b.Finish()
-	t.Logf("\n%s", b.Print())
-	for _, m := range b.Measures {
-		for _, who := range b.Contenders {
-			if c := m.Cells[who]; c == nil || c.Value <= 0 && !strings.Contains(m.Name, "CPU") && !strings.Contains(m.Name, "memory") {
-				t.Errorf("%s: %s has %v", m.Name, who, c)
-			}
-		}
-	}
-	if *results == "" {
-		b.Plot()
-	} else if err := b.Save(*results, "bgp"); err != nil {
+	table, err := b.End(*results, "bgp", "CPU", "memory")
+	t.Logf("\n%s", table)
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // manySegments returns a configuration as that of a pair, with more segments: those with numbers from first to last. Each has the tunnel
@@ -40,24 +40,13 @@ func manySegments(socket string, first, last int, slow func(n int) bool) []byte 
 	return []byte(strings.ReplaceAll(all, "SOCKET", socket))
 }
 
-// resident returns the bytes of memory that a program has.
-func resident(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
-	_, line, _ := strings.Cut(string(text), "VmRSS:")
-	kb, err := strconv.Atoi(strings.Fields(line)[0])
-	must(t, err)
-	return kb << 10
-}
-
 // Ten thousand segments come, change and go by the API, while hosts of another segment talk and lose nothing. What a dry run
 // says is what happens.
 func TestManySegments(t *testing.T) {
 	p := newPair(t)
 	p.ga.Ping("192.168.7.2", 1)
 	c, ctx := api.NewClient(p.a.socket), t.Context()
-	before := resident(t, p.a.proc.PID())
+	before := check.Must(tool.Resident(p.a.proc.PID()))(t)
 	stop := p.ga.Pinging("192.168.7.2")
 	never := func(int) bool { return false }
 	for _, step := range []struct {
@@ -87,9 +76,8 @@ func TestManySegments(t *testing.T) {
 	if sent, answered := stop(); sent < 50 || answered != sent {
 		t.Errorf("%d of %d pings answered", answered, sent)
 	}
-	t.Logf("%d MiB, before %d", resident(t, p.a.proc.PID())>>20, before>>20)
-	if after := resident(t, p.a.proc.PID()); after > before+300<<20 {
-		t.Errorf("%d MiB, before %d", after>>20, before>>20)
+	if after := check.Must(tool.Resident(p.a.proc.PID()))(t); after > before+300 {
+		t.Errorf("%.0f MiB, before %.0f", after, before)
 	}
 }
 

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -65,14 +63,9 @@ func TestBench(t *testing.T) {
 	if *results != "" {
 		s = full
 	}
-	r := &tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "FRR")}
-	for _, c := range contenders {
-		r.Contenders = append(r.Contenders, c.name)
-	}
-	b := &bench{r, s}
+	b := &bench{tool.NewReport([]string{contenders[0].name, contenders[1].name}, "FRR"), s}
 	for round := range s.rounds {
-		for i := range contenders {
-			c := contenders[(i+round)%len(contenders)]
+		for _, c := range tool.Rotate(contenders, round) {
 			t.Run(fmt.Sprintf("%d-%s", round+1, c.name), func(t *testing.T) {
 				b.run(t, c.name, c.start)
 				b.types5(t, c.name, c.start)
@@ -82,18 +75,9 @@ func TestBench(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	r.Finish()
-	t.Logf("\n%s", r.Print())
-	for _, m := range r.Measures {
-		for _, who := range r.Contenders {
-			if c := m.Cells[who]; c == nil || c.Value <= 0 && !strings.Contains(m.Name, "CPU") {
-				t.Errorf("%s: %s has %v", m.Name, who, c)
-			}
-		}
-	}
-	if *results == "" {
-		r.Plot()
-	} else if err := r.Save(*results, "evpn"); err != nil {
+	table, err := b.End(*results, "evpn", "CPU")
+	t.Logf("\n%s", table)
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 // the routes are for takes meanwhile.
 func TestGrowth(t *testing.T) {
 	netns.RequireRoot(t)
-	g := &growth{&tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS)}}
+	g := &growth{tool.NewReport(nil)}
 	sizes, rounds := []int{500, 1000}, 1
 	if *results != "" {
 		sizes, rounds = []int{125_000, 250_000, 500_000, 1_000_000}, 3
@@ -32,12 +31,10 @@ func TestGrowth(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	g.Finish()
-	t.Logf("\n%s", g.Print())
-	if *results != "" {
-		if err := g.Save(*results, "evpn-growth"); err != nil {
-			t.Error(err)
-		}
+	table, err := g.End(*results, "evpn-growth", "a frame", "resident")
+	t.Logf("\n%s", table)
+	if err != nil {
+		t.Error(err)
 	}
 }
 

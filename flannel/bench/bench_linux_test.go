@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/bench/tool"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -51,11 +50,11 @@ func TestBench(t *testing.T) {
 	if *results != "" {
 		s = full
 	}
-	r := &tool.Report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS, "flannel "+flanneldlab.Version)}
+	var names []string
 	for _, c := range contenders() {
-		r.Contenders = append(r.Contenders, c.name)
+		names = append(names, c.name)
 	}
-	b := &bench{r, s}
+	b := &bench{tool.NewReport(names, "flannel "+flanneldlab.Version), s}
 	for _, n := range s.leases {
 		t.Run("start", func(t *testing.T) { b.start(t, n) })
 	}
@@ -65,20 +64,9 @@ func TestBench(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	r.Finish()
-	t.Logf("\n%s", r.Print())
-	for _, m := range r.Measures {
-		for _, who := range r.Contenders {
-			if c := m.Cells[who]; c == nil && !strings.HasPrefix(m.Name, "large") || c != nil && c.Value <= 0 {
-				t.Errorf("%s: %s has %v", m.Name, who, c)
-			}
-		}
-	}
-	if *results == "" {
-		r.Plot()
-		return
-	}
-	if err := r.Save(*results, "flannel"); err != nil {
+	table, err := b.End(*results, "flannel", "large")
+	t.Logf("\n%s", table)
+	if err != nil {
 		t.Error(err)
 	}
 }
@@ -91,10 +79,9 @@ type bench struct {
 
 // turns calls f for each contender in each round, another one first each time.
 func (b *bench) turns(f func(round int, c contender)) {
-	all := contenders()
 	for round := range b.rounds {
-		for i := range all {
-			f(round, all[(i+round)%len(all)])
+		for _, c := range tool.Rotate(contenders(), round) {
+			f(round, c)
 		}
 	}
 }
@@ -108,7 +95,7 @@ func (b *bench) start(t *testing.T, n int) {
 	l.fill(n)
 	name := "start, " + thousands(n) + " leases in the tables"
 	b.turns(func(round int, c contender) {
-		slab := kilobytes(t, "/proc/meminfo", "Slab")
+		slab := check.Must(tool.Slab())(t)
 		m := l.start(c)
 		m.started(n)
 		took := time.Since(m.begun)
@@ -116,11 +103,11 @@ func (b *bench) start(t *testing.T, n int) {
 		t.Logf("round %d, %s: %v", round+1, c.name, took.Round(time.Millisecond))
 		if n == b.leases[len(b.leases)-1] {
 			time.Sleep(rest)
-			rss := kilobytes(t, filepath.Join("/proc", strconv.Itoa(m.PID()), "status"), "VmRSS")
-			rows := max(0, kilobytes(t, "/proc/meminfo", "Slab")-slab)
+			rss := check.Must(tool.Resident(m.PID()))(t)
+			rows := max(0, check.Must(tool.Slab())(t)-slab)
 			of := ", " + thousands(n) + " leases"
-			b.Add("resident"+of, "MiB", "", tool.Median, c.name, rss/1024)
-			b.Add("resident and the kernel's rows"+of, "MiB", "ratio at most 1.00", tool.Median, c.name, (rss+rows)/1024)
+			b.Add("resident"+of, "MiB", "", tool.Median, c.name, rss)
+			b.Add("resident and the kernel's rows"+of, "MiB", "ratio at most 1.00", tool.Median, c.name, rss+rows)
 		}
 		m.stop()
 	})

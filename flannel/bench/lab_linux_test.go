@@ -250,39 +250,6 @@ func (m *member) address() netip.Addr {
 	return ip
 }
 
-// kilobytes returns a value of a file such as /proc/PID/status or /proc/meminfo, in 1,024 bytes.
-func kilobytes(t *testing.T, file, key string) float64 {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, ok := field(b, key)
-	if !ok {
-		t.Fatalf("%s: no %s", file, key)
-	}
-	return n
-}
-
-func field(b []byte, key string) (float64, bool) {
-	for line := range bytes.Lines(b) {
-		if rest, ok := strings.CutPrefix(string(line), key+":"); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
-}
-
-func TestField(t *testing.T) {
-	if n, ok := field([]byte("Name:\tx\nVmRSS:\t   45012 kB\n"), "VmRSS"); !ok || n != 45012 {
-		t.Errorf("%v %v", n, ok)
-	}
-	if _, ok := field([]byte("VmRSS2: 1 kB\n"), "VmRSS"); ok {
-		t.Error("another key")
-	}
-}
-
 // every calls f once in each interval, with 0, 1, 2 ..., until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func(i int)) {
 	tick := time.NewTicker(interval)

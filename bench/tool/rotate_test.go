@@ -1,4 +1,4 @@
-package main
+package tool
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 func TestRotate(t *testing.T) {
 	all := []string{"a", "b", "c"}
 	for round, want := range [][]string{{"a", "b", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"a", "b", "c"}} {
-		if got := rotate(all, round); !slices.Equal(got, want) {
+		if got := Rotate(all, round); !slices.Equal(got, want) {
 			t.Errorf("round %d: %v, want %v", round, got, want)
 		}
 	}
