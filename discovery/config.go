@@ -45,6 +45,9 @@ type Config struct {
 	Name    string `json:"name,omitzero"` // of the node, for others to show; up to 32 bytes
 	Port    uint16 `json:"port,omitzero"` // UDP port of all VTEPs of the network; default 4797
 
+	// Registry, if not nil, lists the VTEPs of the network too, such as that of package etcd.
+	Registry Registry `json:"-"`
+
 	// Owner is that of the rows, "" for [DefaultOwner].
 	Owner string `json:"-"`
 

@@ -17,6 +17,9 @@
 // for 75 s is gone. All VTEPs of a network ID say hello to each other, and are neighbours once each has heard the other. While no server
 // answers, the last list holds. [Config].Neighbours names VTEPs to talk to without a server.
 //
+// A [Registry], such as etcd by package discovery/etcd, lists VTEPs too, beside servers or in their place: each registers itself there,
+// and hears at once who comes and goes. Whom it lists still has to have a key.
+//
 // # Who has what
 //
 // Each VTEP advertises its segments and the MACs on its ports, to all neighbours, again each 25 s; what has not been heard for 75 s is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -73,6 +74,8 @@ type Speaker struct {
 	server *endp.Server // nil unless we are one
 	names  map[netip.Addr]string
 
+	registry registry
+
 	here   here
 	ledger control.Ledger[state.Change]
 	counts counts
@@ -96,7 +99,7 @@ func newSpeaker(n Node, c *Config, keys seal.Keys, first uint8) (*Speaker, error
 	}
 	life := rand.Uint64()>>2 | 1
 	s := &Speaker{node: n, cfg: *c, owner: c.owner(), in: c.In, log: c.Log, loop: batch.New(pause, time.Second), begun: time.Now(), keys: keys, key: first,
-		state: state.New(c.Local, life), hello: hello.New(life), member: endp.NewMember(c.Name)}
+		state: state.New(c.Local, life), hello: hello.New(life), member: endp.NewMember(c.Name), registry: registry{Registry: c.Registry}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -118,8 +121,8 @@ func newSpeaker(n Node, c *Config, keys seal.Keys, first uint8) (*Speaker, error
 	return s, nil
 }
 
-// Configure changes the settings, before or while Run runs, and reads the keys anew. Tunnel, Local, Network, Name, Port, Owner, In and Log
-// stay: an error says that one of the first five is another one, for which a new Speaker is needed, and nothing has changed then.
+// Configure changes the settings, before or while Run runs, and reads the keys anew. Tunnel, Local, Network, Name, Port, Registry,
+// Owner, In and Log stay: an error says that one of the first five is another one, for which a new Speaker is needed, and nothing has changed then.
 func (s *Speaker) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -153,9 +156,10 @@ func (s *Speaker) settle(now time.Duration, c *Config, keys seal.Keys, first uin
 	s.meet(now)
 }
 
-// meet has the neighbours be those that servers list, and those of the settings.
+// meet has the neighbours be those that servers and the registry list, and those of the settings.
 func (s *Speaker) meet(now time.Duration) {
 	s.names = s.member.List()
+	maps.Copy(s.names, s.registry.list)
 	want := map[netip.Addr]bool{}
 	for _, a := range s.cfg.Neighbours {
 		want[a] = false
@@ -184,6 +188,9 @@ func (s *Speaker) Run(ctx context.Context) (err error) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.watch(ctx, events) })
 	wg.Go(func() { s.loop.Run(ctx, s.flush) })
+	if s.registry.Registry != nil {
+		wg.Go(func() { s.follow(ctx) })
+	}
 	wg.Go(func() {
 		<-ctx.Done()
 		s.leave()

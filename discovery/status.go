@@ -16,6 +16,7 @@ import (
 type Status struct {
 	Servers    []ServerStatus    // by address
 	Clients    int               // that are registered with us, of all networks; 0 if we are no server
+	Registry   *RegistryStatus   // nil without one
 	Neighbours []NeighbourStatus // by address
 	Segments   []SegmentStatus   // by VNI
 
@@ -39,7 +40,7 @@ type ServerStatus struct {
 type NeighbourStatus struct {
 	Addr   netip.Addr
 	Name   string // that it has registered with
-	Listed bool   // by a server
+	Listed bool   // by a server or the registry
 	Up     bool   // each has heard the other within 15 s
 	Since  time.Time
 }
@@ -80,6 +81,7 @@ func (s *Speaker) Status() Status {
 	if s.server != nil {
 		st.Clients = s.server.Clients()
 	}
+	st.Registry = s.registry.status()
 	for _, x := range s.hello.Status() {
 		st.Neighbours = append(st.Neighbours, NeighbourStatus{x.Addr, s.names[x.Addr], x.Mesh, x.Up, s.begun.Add(x.Since)})
 	}

@@ -2,11 +2,12 @@ package etcd
 
 import (
 	"context"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// A Client reads any keys of etcd, for other control planes whose datastore it is. It writes none.
+// A Client reads any keys of etcd, for other control planes whose datastore it is. It writes those of Keep alone.
 type Client struct{ conn }
 
 // Dial makes a client whose calls end with ctx. It connects when it is used, but with a Username at once. Prefix and TTL of cfg have no use.
@@ -80,4 +81,47 @@ func (c *Client) read(ctx context.Context, prefix string, revision int64, r Read
 			return revision, nil
 		}
 	}
+}
+
+// Keep has a key in etcd for as long as it runs. When ctx is done it removes the key and returns nil. An error says that etcd or the way
+// to it is lost, or somebody has ended the key's lease: the key goes by itself after a time to live, in full seconds, unless Keep is called
+// again before.
+func (c *Client) Keep(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	id, err := c.lease(ctx, key, value, ttl)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return c.wrap("keep "+key, err)
+	}
+	tick := time.NewTicker(ttl / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			c.revoke(ctx, id)
+			return nil
+		case <-tick.C:
+		}
+		short, cancel := c.call(ctx)
+		_, err := c.client.KeepAliveOnce(short, id)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			return c.wrap("keep "+key, err)
+		}
+	}
+}
+
+// lease writes a key that ends with an etcd lease.
+func (c *Client) lease(ctx context.Context, key string, value []byte, ttl time.Duration) (clientv3.LeaseID, error) {
+	short, cancel := c.call(ctx)
+	defer cancel()
+	l, err := c.client.Grant(short, int64(ttl/time.Second))
+	if err != nil {
+		return 0, err
+	}
+	if _, err = c.client.Put(short, key, string(value), clientv3.WithLease(l.ID)); err != nil {
+		c.revoke(ctx, l.ID) // and the key, if it was written
+	}
+	return l.ID, err
 }

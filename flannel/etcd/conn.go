@@ -118,3 +118,10 @@ func (c *conn) wrap(what string, err error) error {
 func (c *conn) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.cfg.Timeout)
 }
+
+// revoke ends an etcd lease, and the key that has it. It is no error if that fails: the lease ends by itself.
+func (c *conn) revoke(ctx context.Context, id clientv3.LeaseID) {
+	ctx, cancel := c.call(context.WithoutCancel(ctx))
+	defer cancel()
+	c.client.Revoke(ctx, id)
+}

@@ -106,13 +106,6 @@ func (s *Store) grant(ctx context.Context) (clientv3.LeaseID, error) {
 	return l.ID, nil
 }
 
-// revoke ends an etcd lease, and the key that has it. It is no error if that fails: the lease ends by itself.
-func (s *Store) revoke(ctx context.Context, id clientv3.LeaseID) {
-	ctx, cancel := s.call(context.WithoutCancel(ctx))
-	defer cancel()
-	s.client.Revoke(ctx, id)
-}
-
 // Create implements [flannel.KV].
 func (s *Store) Create(ctx context.Context, key string, value []byte) (flannel.Record, error) {
 	short, cancel := s.call(ctx)

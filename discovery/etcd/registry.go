@@ -1,0 +1,102 @@
+// Package etcd keeps the VTEPs of package discovery in etcd, beside servers or in their place: each has a key there, which goes 75 s after
+// its VTEP has died, and hears of the keys of others at once.
+//
+//	PREFIX/0/192.0.2.1    the network ID and the address of a VTEP; the value is its name
+//
+// Whoever may write there can name VTEPs. All that these say still has to be signed with a key of [discovery.Config].KeyFile.
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/discovery"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
+)
+
+// Defaults of a Registry.
+const (
+	DefaultPrefix = "/vxswitch/discovery"
+	DefaultTTL    = 75 * time.Second
+)
+
+// A Registry is one in etcd.
+type Registry struct {
+	// Dial connects to etcd, anew for each Join.
+	Dial func(context.Context) (*etcd.Client, error)
+
+	Prefix string        // of all keys; "" for DefaultPrefix
+	TTL    time.Duration // how long a VTEP that has died is listed, full seconds from 2s; 0 for DefaultTTL
+}
+
+var _ discovery.Registry = (*Registry)(nil)
+
+// Join implements [discovery.Registry].
+func (r *Registry) Join(ctx context.Context, network uint32, own discovery.VTEP, list func([]discovery.VTEP)) error {
+	client, err := r.Dial(context.WithoutCancel(ctx)) // for the key is removed after ctx is done
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	dir := path.Join(cmp.Or(r.Prefix, DefaultPrefix), fmt.Sprint(network)) + "/"
+	key := dir + own.Addr.String()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var keep sync.WaitGroup
+	defer keep.Wait()
+	defer cancel(nil)
+	keep.Go(func() { cancel(client.Keep(ctx, key, []byte(own.Name), cmp.Or(r.TTL, DefaultTTL))) })
+	err = client.Follow(ctx, []string{dir}, &reader{own: key, list: list})
+	return cmp.Or(context.Cause(ctx), err)
+}
+
+const (
+	maxVTEPs = 16384 // of a network
+	maxName  = 32    // bytes
+)
+
+var errRemoved = errors.New("somebody has removed our key")
+
+// A reader makes lists of keys.
+type reader struct {
+	own     string
+	removed bool // the own key
+	list    func([]discovery.VTEP)
+	vteps   map[netip.Addr]string
+}
+
+func (r *reader) Reset() { r.vteps = map[netip.Addr]string{} }
+
+// Put takes a key, unless it is none of a VTEP, or is one too many.
+func (r *reader) Put(key string, value []byte) {
+	a, err := netip.ParseAddr(key[strings.LastIndexByte(key, '/')+1:])
+	if _, there := r.vteps[a]; err != nil || len(value) > maxName || !there && len(r.vteps) >= maxVTEPs {
+		return
+	}
+	r.vteps[a] = string(value)
+}
+
+func (r *reader) Delete(key string) {
+	if a, err := netip.ParseAddr(key[strings.LastIndexByte(key, '/')+1:]); err == nil {
+		delete(r.vteps, a)
+	}
+	r.removed = r.removed || key == r.own
+}
+
+func (r *reader) Done(context.Context) error {
+	if r.removed {
+		return errRemoved
+	}
+	all := make([]discovery.VTEP, 0, len(r.vteps))
+	for a, name := range r.vteps {
+		all = append(all, discovery.VTEP{Addr: a, Name: name})
+	}
+	r.list(all)
+	return nil
+}
