@@ -11,7 +11,7 @@
 //	Global                 written: switches, if ours is missing
 //	Manager                nothing: there is one server, that of Config.Target
 //	Physical_Switch        written: name, tunnel_ips, ports, tunnels, switch_fault_status
-//	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings; acl_bindings are left out
+//	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings, acl_bindings
 //	Logical_Binding_Stats  written: packets and bytes, every 10 s
 //	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
 //	Ucast_Macs_Local       written: batches of 20 ms, with addresses that the segment has snooped
@@ -21,11 +21,11 @@
 //	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; written: ours
 //	Physical_Locator_Set   read: locators; written: ours
 //	Tunnel                 written: local, remote, bfd_config_local, bfd_status; read: bfd_params, of which enable alone has an effect
-//	Logical_Router         left out; read: switch_binding, for Arp_Sources_Remote
-//	Arp_Sources_Local      nothing: the node asks on behalf of no Logical_Router
+//	Logical_Router         read: switch_binding, static_routes, acl_binding: a VRF, with a gateway in each Logical_Switch
+//	Arp_Sources_Local      written: the MAC from which the node asks on behalf of routers
 //	Arp_Sources_Remote     read: src_mac, locator, in Logical_Switches of a Logical_Router
-//	ACL                    nothing: bindings of it are left out
-//	ACL_entry              nothing
+//	ACL                    read: a policy without state, of members or of what is routed
+//	ACL_entry              read: all but tcp_flags and masks with holes; a deny goes without them, and a permit has no effect
 //
 // A host that a new row of Ucast_Macs_Remote names has left the port where it was learned. If it sends there again, it is back.
 //

@@ -69,7 +69,7 @@ func TestRefusedAlone(t *testing.T) {
 		t.Helper()
 		refused := map[string]error{}
 		n.gone = map[frame.VNI]bool{}
-		s.provide(segments, refused)
+		s.provide(&table.Plan{Segments: segments}, refused)
 		if got := slices.Sorted(maps.Keys(n.members)); !slices.Equal(got, want) || len(refused) != len(segments)-len(want) || len(s.provided) != len(want) {
 			t.Errorf("%s: segments %v, want %v; refused %v", what, got, want, refused)
 		}

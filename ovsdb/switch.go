@@ -57,7 +57,8 @@ type Switch struct {
 	status Status
 
 	provided []table.Segment     // for the node; this and the next by serve only
-	asked    []table.Segment     // what these were made of
+	asked    *table.Plan         // what these were made of
+	faulty   map[string]bool     // ports with an ACL that denies more than it says
 	known    map[string]bool     // ports that the node had then
 	remotes  map[netip.Addr]bool // VTEPs of the rows of these
 	probes   probes
@@ -291,9 +292,10 @@ func (s *Switch) apply() {
 	}
 
 	refused := map[string]error{}
-	if again || !reflect.DeepEqual(res.Segments, s.asked) {
-		s.asked = res.Segments
-		s.provide(res.Segments, refused)
+	s.faulty = res.Faulty
+	if again || s.asked == nil || !reflect.DeepEqual(&res.Plan, s.asked) {
+		s.asked = &res.Plan
+		s.provide(s.asked, refused)
 	}
 	rows := s.within(res.Rows)
 	s.remotes = vteps(rows)
@@ -347,8 +349,13 @@ func (s *Switch) say(ctx context.Context, c *rpc.Client) {
 	}
 	s.hosts.read(s.node.Switch())
 	st.Hosts = s.hosts.in(s.provided)
-	if s.status.LeftOut[table.NoRouting] > 0 {
-		st.Wrong = []string{table.NoRouter}
+	for _, reason := range []string{table.SameRouter, table.BadAddress, table.BadRoute, table.RouterACL} {
+		if s.status.LeftOut[reason] > 0 {
+			st.Wrong = []string{table.NoRouter}
+		}
+	}
+	if s.routes() {
+		st.Source = s.source().String()
 	}
 	ops := s.db.Write(&s.sw, st)
 	s.status.Hosts = len(st.Hosts)
@@ -393,11 +400,10 @@ func (s *Switch) faults() map[string][]string {
 		}
 	}
 	for _, p := range s.cfg.Ports {
-		networks, acls := s.db.Bindings(&s.sw, p)
-		if networks > works[p] {
+		if s.db.Bindings(&s.sw, p) > works[p] {
 			faults[p] = append(faults[p], table.InvalidVLANMap)
 		}
-		if acls > 0 {
+		if s.faulty[p] {
 			faults[p] = append(faults[p], table.InvalidACL)
 		}
 		if !up[p] {

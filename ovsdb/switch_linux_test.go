@@ -135,32 +135,6 @@ func TestTunnel(t *testing.T) {
 	l.until("no tunnel", func() bool { return tunnel("_uuid") == "" })
 }
 
-// Tables Logical_Router, Arp_Sources_Remote, ACL and ACL_entry: what has no effect is counted, and a fault of the switch or the port, until
-// it goes. The VTEP that asks on behalf of the router gets its answers.
-func TestRouterAndACL(t *testing.T) {
-	l := newLab(t)
-	l.bind()
-	ls := l.db.Ctl("get", "Logical_Switch", "ls0", "_uuid")
-	l.db.Ctl("create", "Logical_Router", "name=r0", `switch_binding={"10.0.0.254/24"=`+ls+`}`, `static_routes={"0.0.0.0/0"="10.0.0.9"}`)
-	at := l.db.Ctl("--bare", "--columns=_uuid", "find", "Physical_Locator", `dst_ip="192.0.2.2"`)
-	l.db.Ctl("create", "Arp_Sources_Remote", `src_mac="02:00:00:00:00:99"`, "locator="+at)
-	l.db.Ctl("--id=@e", "create", "ACL_entry", "sequence=1", "direction=ingress", "action=deny", "--", "--id=@a", "create", "ACL", "acl_name=a", "acl_entries=@e",
-		"--", "set", "Physical_Port", l.port("p1"), "acl_bindings:0=@a")
-	l.until("counted", func() bool {
-		n := l.sw.Status().LeftOut
-		return n["no-routing"] == 1 && n["no-static-routes"] == 1 && n["no-acl"] == 1
-	})
-	l.until("the MAC of the questions", func() bool { return strings.Contains(l.rows(), "02:00:00:00:00:99") })
-	faults := func() string {
-		return l.db.Ctl("get", "Physical_Switch", "us", "switch_fault_status") + l.db.Ctl("get", "Physical_Port", l.port("p1"), "port_fault_status")
-	}
-	l.until("faults", func() bool { return faults() == "[lr_support_fault][invalid_ACL_binding]" })
-	l.guest.Ping("10.0.0.2", 1)
-	l.db.Ctl("clear", "Physical_Port", l.port("p1"), "acl_bindings", "--", "destroy", "Logical_Router", "r0")
-	l.until("no faults", func() bool { return faults() == "[][]" && len(l.sw.Status().LeftOut) == 0 })
-	l.until("no MAC of questions", func() bool { return !strings.Contains(l.rows(), "02:00:00:00:00:99") })
-}
-
 // Table Ucast_Macs_Remote: without flooding, the host of the kernel is reached, ARP is answered here, and after the row went it is not reached.
 func TestUcastRemote(t *testing.T) {
 	l := newLab(t)

@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"evpn/bench": {},
 	"evpn":       {"arp", "bfd", "control", "evpn/internal/bgp", "evpn/internal/election", "evpn/internal/engine", "evpn/internal/mobility", "evpn/internal/route", "evpn/internal/table", "fdb", "frame", "internal/batch", "l3", "setting", "switch", "vtep"}, "evpn/internal/table": {"control", "evpn/internal/election", "evpn/internal/mobility", "evpn/internal/route", "frame", "internal/batch"}, "evpn/internal/election": {"evpn/internal/route", "frame"}, "evpn/internal/engine/memory": {"evpn/internal/engine", "evpn/internal/route"}, "evpn/internal/mobility": {"evpn/internal/route"}, "evpn/internal/route": {"frame"}, "evpn/internal/engine": {"evpn/internal/route"}, "evpn/internal/bgp": {"evpn/internal/engine", "evpn/internal/route", "evpn/internal/unnumbered", "setting"}, "evpn/internal/unnumbered": {}, // a module of its own
 
-	"ovsdb": {"arp", "bfd", "bfd/vxlan", "control", "frame", "node", "ovsdb/internal/rpc", "ovsdb/internal/table", "setting", "switch"}, "ovsdb/internal/ovslab": {"internal/lab/netns"}, "ovsdb/internal/rpc": {}, "ovsdb/internal/table": {"control", "frame"}, // a module of its own
+	"ovsdb": {"arp", "bfd", "bfd/vxlan", "control", "frame", "l3", "node", "ovsdb/internal/rpc", "ovsdb/internal/table", "setting", "switch"}, "ovsdb/internal/ovslab": {"internal/lab/netns"}, "ovsdb/internal/rpc": {}, "ovsdb/internal/table": {"control", "frame", "policy"}, // a module of its own
 
 	"offload":                   {"encap", "frame", "internal/mix", "internal/shares", "internal/sys", "offload/internal/datapath", "port", "switch", "underlay", "vtep"}, // a module of its own
 	"offload/internal/datapath": {"encap", "frame"},

@@ -6,6 +6,14 @@
 // Read derives everything anew each time, so the result depends on the rows there are, and never on the order in which they came.
 package table
 
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+)
+
 // The tables of the schema that are handled: Read reads those without Local, and Write writes those with it and what the switch is.
 const (
 	Global         = "Global"
@@ -19,6 +27,9 @@ const (
 	UcastLocal     = "Ucast_Macs_Local"
 	McastLocal     = "Mcast_Macs_Local"
 	LogicalRouter  = "Logical_Router"
+	ACL            = "ACL"
+	ACLEntry       = "ACL_entry"
+	ArpLocal       = "Arp_Sources_Local"
 	ArpRemote      = "Arp_Sources_Remote"
 	Tunnels        = "Tunnel"
 	BindingStats   = "Logical_Binding_Stats" // written and not monitored: nobody else writes them
@@ -35,15 +46,19 @@ var Columns = map[string][]string{
 	LocatorSet:     {"locators"},
 	UcastRemote:    {"MAC", "ipaddr", "logical_switch", "locator"},
 	McastRemote:    {"MAC", "logical_switch", "locator_set"},
-	LogicalRouter:  {"switch_binding", "static_routes", "acl_binding"},
-	ArpRemote:      {"src_mac", "locator"},
-	UcastLocal:     {"MAC", "ipaddr", "logical_switch", "locator"},
-	McastLocal:     {"MAC", "logical_switch", "locator_set"},
+	LogicalRouter:  {"name", "switch_binding", "static_routes", "acl_binding"},
+	ACL:            {"acl_name", "acl_entries"},
+	ACLEntry: {"sequence", "source_mac", "dest_mac", "ethertype", "source_ip", "source_mask", "dest_ip", "dest_mask", "protocol", "source_port_min", "source_port_max",
+		"dest_port_min", "dest_port_max", "tcp_flags", "icmp_type", "icmp_code", "direction", "action"},
+	ArpLocal:   {"src_mac", "locator"},
+	ArpRemote:  {"src_mac", "locator"},
+	UcastLocal: {"MAC", "ipaddr", "logical_switch", "locator"},
+	McastLocal: {"MAC", "logical_switch", "locator_set"},
 }
 
 // Written reports whether a table is one that Read does not look at.
 func Written(table string) bool {
-	return table == UcastLocal || table == McastLocal || table == Tunnels
+	return table == UcastLocal || table == McastLocal || table == Tunnels || table == ArpLocal
 }
 
 // A Row is a row of the database: values by column, as package json decodes the notation of RFC 7047, section 5.1.
@@ -77,6 +92,22 @@ func (d *Database) Find(table, column, value string) (found string) {
 		}
 	}
 	return found
+}
+
+// title returns the name of a row, its UUID if the name is not printable or another's.
+func (d *Database) title(table, column, id string) string {
+	name := d.Row(table, id).text(column)
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }) || d.Find(table, column, name) != id {
+		return id
+	}
+	return name
+}
+
+// byName returns the UUIDs of rows of a table in the order of the names, and of one name in theirs.
+func (d *Database) byName(table string, ids iter.Seq[string]) []string {
+	return slices.SortedFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.Row(table, a).text("name"), d.Row(table, b).text("name")), cmp.Compare(a, b))
+	})
 }
 
 // Row returns a row, nil if it does not exist.

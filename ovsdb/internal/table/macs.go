@@ -85,7 +85,7 @@ func compareHosts(a, b host) int {
 
 // hosts returns those in networks of the switch, in order, each MAC in one place, each address with one MAC. Where Ucast_Macs_Remote and
 // Arp_Sources_Remote contradict each other, the former counts.
-func (r *reader) hosts(at map[string]frame.VNI) []host {
+func (r *reader) hosts(at map[string]frame.VNI, routed []frame.VNI) []host {
 	all := make([]host, 0, len(r.tables[UcastRemote]))
 	for id, row := range r.tables[UcastRemote] {
 		if vni, ok := at[row.ref("logical_switch")]; ok {
@@ -94,7 +94,7 @@ func (r *reader) hosts(at map[string]frame.VNI) []host {
 			}
 		}
 	}
-	all = r.sources(all, r.routers(at))
+	all = r.sources(all, routed)
 	slices.SortFunc(all, compareHosts)
 	return r.agreed(all)
 }
@@ -175,8 +175,8 @@ func (r *reader) agreed(all []host) []host {
 }
 
 // rows returns the rows of VTEPs and hosts, in order.
-func (r *reader) rows(at map[string]frame.VNI) []control.Row {
-	hosts := r.hosts(at)
+func (r *reader) rows(at map[string]frame.VNI, routed []frame.VNI) []control.Row {
+	hosts := r.hosts(at, routed)
 	copies := r.copies(at)
 	for _, h := range hosts {
 		if to := copies[h.vni]; !to[h.addr] {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // UnknownDst is the MAC of Mcast_Macs_Remote that stands for broadcast, multicast and unknown unicast.
@@ -32,9 +33,13 @@ const (
 	TwoLocators    = "two-locators"       // a MAC has several: the lowest address counts
 	LocatorKey     = "locator-tunnel-key" // what is flooded has the tunnel_key of the Logical_Switch, and the locator another one
 	MulticastGroup = "multicast-group"    // of Mcast_Macs_Remote only unknown-dst is handled
-	NoRouting      = "no-routing"         // a Logical_Router with networks of the switch: nothing is routed for it
-	NoStaticRoutes = "no-static-routes"   // nor by its static_routes
-	NoACL          = "no-acl"             // acl_bindings of a port, or acl_binding of such a router: nothing is denied for it
+	SameRouter     = "same-router"        // two Logical_Routers have a network: the first name counts
+	BadAddress     = "bad-address"        // switch_binding has one that is no address with a prefix length
+	BadRoute       = "bad-route"          // of static_routes: no prefix, or the next hop is in no network of the router that is routed
+	RouterACL      = "router-acl"         // acl_binding has several ACLs for the addresses of a network, or one address without: the network is not routed
+	NoACL          = "no-acl"             // acl_bindings refers to an ACL that does not exist: nothing passes
+	LongACL        = "long-acl"           // an ACL has more than 16000 entries: nothing passes
+	BadEntry       = "bad-acl-entry"      // a condition that no rule can have: a deny goes without it, and a permit has no effect
 	SourceNode     = "source_node"        // Logical_Switch.replication_mode: a copy for each locator
 	ServiceNode    = "service_node"       // one copy, for the first locator; the default
 	BadReplication = "bad-replication"    // neither; counts as service_node
@@ -44,18 +49,31 @@ const (
 
 // A Result is what a Database means for a switch.
 type Result struct {
-	Segments []Segment
-	Rows     []control.Row  // Floods, then MACs, by VNI and address, each once
-	Left     []Left         // the first 64, in a fixed order
-	Counts   map[string]int // how many were left out, by reason
+	Plan
+	Rows   []control.Row   // Floods, then MACs, by VNI and address, each once
+	Faulty map[string]bool // ports with an ACL that denies more than it says
+	Left   []Left          // the first 64, in a fixed order
+	Counts map[string]int  // how many were left out, by reason
 }
 
-// A Segment is a Logical_Switch that a port of the switch is bound to.
+// A Plan is what the node gets beside rows.
+type Plan struct {
+	Segments []Segment // by VNI
+	Routers  []Router
+	ACLs     map[string]*policy.Config // those of members, by name
+}
+
+// A Segment is a Logical_Switch that a port of the switch is bound to, or a router that has such a one too.
 type Segment struct {
 	VNI     frame.VNI
 	Name    string // of the Logical_Switch
 	ID      string // its UUID
 	Members []Member
+	ACLs    map[Member]string // names of those that members have
+
+	Router    string         // UUID of its Logical_Router, "" = none
+	Addresses []netip.Prefix // of that
+	RouterACL string         // name of the ACL of what is routed, "" = none
 }
 
 // A Member is an entry of vlan_bindings.
@@ -83,17 +101,24 @@ type reader struct {
 	sw     *Switch
 	left   []Left
 	places map[string]place // of locators that were read, by UUID
+
+	rules   map[string]*policy.Config // of ACLs, by name
+	inexact map[string]bool           // of these
+	faulty  map[string]bool           // ports
 }
 
 // Read returns what the Database means for a switch. It has no segments while no Physical_Switch has its name.
 func (d *Database) Read(sw *Switch) *Result {
-	r := &reader{Database: d, sw: sw, places: map[string]place{}}
-	res := &Result{Segments: r.segments(), Counts: map[string]int{}}
+	r := &reader{Database: d, sw: sw, places: map[string]place{}, rules: map[string]*policy.Config{}, inexact: map[string]bool{}, faulty: map[string]bool{}}
+	res := &Result{Faulty: r.faulty, Counts: map[string]int{}}
+	res.Segments, res.Routers = r.segments()
+	res.ACLs = r.rules
 	at := map[string]frame.VNI{}
 	for _, s := range res.Segments {
 		at[s.ID] = s.VNI
 	}
-	res.Rows = r.rows(at)
+	r.routes(res.Routers, res.Segments)
+	res.Rows = r.rows(at, routedVNIs(res.Segments))
 	slices.SortFunc(r.left, func(a, b Left) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -106,9 +131,40 @@ func (d *Database) Read(sw *Switch) *Result {
 
 func (r *reader) leave(table, id, reason string) { r.left = append(r.left, Left{table, id, reason}) }
 
-// segments returns the networks that ports are bound to, by VNI.
-func (r *reader) segments() (all []Segment) {
-	bound := map[string]map[string]int{} // VLAN by Logical_Switch and port
+// segments returns the networks that ports are bound to, by VNI, and those that are routed to there.
+func (r *reader) segments() (all []Segment, routers []Router) {
+	bound, acls := r.bindings()
+	routers, in := r.routed(bound)
+	taken := map[int]bool{}
+	for _, id := range r.byName(LogicalSwitch, maps.Keys(bound)) {
+		row := r.Row(LogicalSwitch, id)
+		key, ok := row.number("tunnel_key")
+		switch {
+		case !ok:
+			r.leave(LogicalSwitch, id, NoKey)
+			continue
+		case key < 1 || key > int(frame.MaxVNI):
+			r.leave(LogicalSwitch, id, BadKey)
+			continue
+		case taken[key]:
+			r.leave(LogicalSwitch, id, SameKey)
+			continue
+		}
+		taken[key] = true
+		s := Segment{VNI: frame.VNI(key), Name: row.text("name"), ID: id, Router: in[id].router, Addresses: in[id].addresses, RouterACL: r.acl(in[id].acl, true)}
+		for _, p := range slices.Sorted(maps.Keys(bound[id])) {
+			s.Members = append(s.Members, Member{Port: p, VLAN: bound[id][p]})
+		}
+		r.bind(&s, acls)
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Segment) int { return cmp.Compare(a.VNI, b.VNI) })
+	return all, routers
+}
+
+// bindings returns the VLANs of ports by Logical_Switch, and their ACLs by VLAN.
+func (r *reader) bindings() (bound map[string]map[string]int, acls map[string]map[int]string) {
+	bound, acls = map[string]map[string]int{}, map[string]map[int]string{}
 	var ports []string
 	for _, id := range slices.Sorted(slices.Values(r.Row(PhysicalSwitch, r.Find(PhysicalSwitch, "name", r.sw.Name)).Refs("ports"))) {
 		p := r.Row(PhysicalPort, id)
@@ -124,9 +180,7 @@ func (r *reader) segments() (all []Segment) {
 			continue
 		}
 		ports = append(ports, name)
-		if p.size("acl_bindings") > 0 {
-			r.leave(PhysicalPort, id, NoACL)
-		}
+		acls[name] = p.acls()
 		p.pairs("vlan_bindings", func(k, v any) {
 			vlan, ok := integer(k)
 			network := uuid(v)
@@ -147,31 +201,5 @@ func (r *reader) segments() (all []Segment) {
 			bound[network][name] = vlan
 		})
 	}
-	order := slices.SortedFunc(maps.Keys(bound), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Row(LogicalSwitch, a).text("name"), r.Row(LogicalSwitch, b).text("name")), cmp.Compare(a, b))
-	})
-	taken := map[int]bool{}
-	for _, id := range order {
-		row := r.Row(LogicalSwitch, id)
-		key, ok := row.number("tunnel_key")
-		switch {
-		case !ok:
-			r.leave(LogicalSwitch, id, NoKey)
-			continue
-		case key < 1 || key > int(frame.MaxVNI):
-			r.leave(LogicalSwitch, id, BadKey)
-			continue
-		case taken[key]:
-			r.leave(LogicalSwitch, id, SameKey)
-			continue
-		}
-		taken[key] = true
-		s := Segment{VNI: frame.VNI(key), Name: row.text("name"), ID: id}
-		for _, p := range slices.Sorted(maps.Keys(bound[id])) {
-			s.Members = append(s.Members, Member{Port: p, VLAN: bound[id][p]})
-		}
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b Segment) int { return cmp.Compare(a.VNI, b.VNI) })
-	return all
+	return bound, acls
 }

@@ -61,15 +61,18 @@ func arpSource(id, mac, locator string) string {
 }
 
 // router is a Logical_Router with network 5000.
-const (
-	router     = `Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]]}` + "\n"
-	routerLeft = "Logical_Router r: no-routing"
-)
+const router = `Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]]}` + "\n"
+
+// acl1 is an ACL that denies frames from one MAC.
+const acl1 = `ACL c {"acl_name": "web", "acl_entries": ["uuid", "e1"]}
+ACL_entry e1 {"sequence": 1, "direction": "ingress", "action": "deny", "source_mac": "02:00:00:00:00:05"}
+`
 
 const (
 	m1      = "02:00:00:00:00:01"
 	m2      = "02:00:00:00:00:02"
 	members = "5000 a p1/0 p2/7"
+	routed  = members + " r 10.0.0.1/24"
 )
 
 // show returns a result as lines: segments, rows, what is left.
@@ -78,8 +81,23 @@ func show(res *Result) (out []string) {
 		line := fmt.Sprintf("%d %s", s.VNI, s.Name)
 		for _, m := range s.Members {
 			line += fmt.Sprintf(" %s/%d", m.Port, m.VLAN)
+			if acl, ok := s.ACLs[m]; ok {
+				line += " " + acl
+			}
+		}
+		if s.Router != "" {
+			line += fmt.Sprint(" ", s.Router, s.Addresses)
+			line = strings.NewReplacer("[", " ", "]", "").Replace(line)
+		}
+		if s.RouterACL != "" {
+			line += " " + s.RouterACL
 		}
 		out = append(out, line)
+	}
+	for _, r := range res.Routers {
+		for _, x := range r.Routes {
+			out = append(out, fmt.Sprintf("%s: %v by %v in %v", r.Name, x.Prefix, x.Via, x.VNI))
+		}
 	}
 	for _, r := range res.Rows {
 		switch r := r.(type) {
@@ -158,21 +176,34 @@ func TestRead(t *testing.T) {
 		"replication_mode: unknown": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "x"}` + "\n" + mcast("m", UnknownDst, "both"),
 			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet", "Logical_Switch a: bad-replication"}},
 
-		"Logical_Router: of another network": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "b"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.0.2"]]]}`, []string{members}},
-		"Logical_Router": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]], ["10.0.1.1/24", ["uuid", "b"]]]], "static_routes": ["map", []], "acl_binding": ["map", []]}`,
-			[]string{members, "Logical_Router r: no-routing"}},
-		"Logical_Router: static_routes, acl_binding": {`Logical_Router r {"switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.0.2"]]], "acl_binding": ["map", [["10.0.0.1", ["uuid", "x"]]]]}`,
-			[]string{members, "Logical_Router r: no-acl", "Logical_Router r: no-routing", "Logical_Router r: no-static-routes"}},
-		"Physical_Port: acl_bindings": {`Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "x"]]]]}`,
-			[]string{members, "Physical_Port p2: no-acl"}},
+		"Logical_Router: of another network": {`Logical_Switch b {"name": "b", "tunnel_key": 5001}` + "\n" + `Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "b"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.0.2"]]]}`, []string{members}},
+		"Logical_Router": {`Logical_Switch b {"name": "b", "tunnel_key": 5001}` + "\n" +
+			`Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]], ["10.0.1.1/24", ["uuid", "b"]], ["2001:db8::1/64", ["uuid", "b"]]]], "static_routes": ["map", [["0.0.0.0/0", "10.0.1.2"]]]}`,
+			[]string{routed, "5001 b r 10.0.1.1/24 2001:db8::1/64", "r: 0.0.0.0/0 by 10.0.1.2 in 5001"}},
+		"Logical_Router: two of a network": {router + `Logical_Router q {"name": "q", "switch_binding": ["map", [["10.0.9.1/24", ["uuid", "a"]]]]}`,
+			[]string{members + " q 10.0.9.1/24", "Logical_Router r: same-router"}},
+		"Logical_Router: bad bindings": {`Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]], ["10.0.0.1", ["uuid", "a"]], ["10.0.5.1/24", ["uuid", "x"]]]]}`,
+			[]string{routed, "Logical_Router r: bad-address", "Logical_Router r: no-logical-switch"}},
+		"Logical_Router: bad routes": {`Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "static_routes": ["map", [["10.9.0.0/16", "10.0.0.2"], ["10.8.0.0/16", "10.0.7.2"], ["10.7.0.0/16", "10.0.0.1"], ["10.6.0.1/16", "10.0.0.2"], ["::/0", "10.0.0.2"], ["x", "y"]]]}`,
+			[]string{routed, "r: 10.9.0.0/16 by 10.0.0.2 in 5000", "Logical_Router r: bad-route", "Logical_Router r: bad-route", "Logical_Router r: bad-route", "Logical_Router r: bad-route", "Logical_Router r: bad-route"}},
+		"Logical_Router: acl_binding": {acl1 + `Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "acl_binding": ["map", [["10.0.0.1", ["uuid", "c"]]]]}`,
+			[]string{routed + " web routed", "ACL_entry e1: bad-acl-entry"}},
+		"Logical_Router: acl_binding of one address of two": {acl1 + `Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]], ["10.0.2.1/24", ["uuid", "a"]]]], "acl_binding": ["map", [["10.0.2.1/24", ["uuid", "c"]]]]}`,
+			[]string{members, "Logical_Router r: router-acl"}},
+		"Physical_Port: acl_bindings, ACL": {acl1 + `Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "c"]]]]}`,
+			[]string{members + " web"}},
+		"Physical_Port: acl_bindings of a VLAN": {acl1 + `Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "c"]], [7, ["uuid", "x"]]]]}`,
+			[]string{members + " x", "ACL x: no-acl"}},
+		"Physical_Port: acl_bindings of another VLAN": {acl1 + `Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[8, ["uuid", "c"]]]]}`,
+			[]string{members}},
 		"Arp_Sources_Remote: without a router": {arpSource("r", m1, "l2"), []string{members}},
-		"Arp_Sources_Remote":                   {router + arpSource("r", m1, "l2"), []string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", routerLeft}},
+		"Arp_Sources_Remote":                   {router + arpSource("r", m1, "l2"), []string{routed, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2"}},
 		"Arp_Sources_Remote: a host's MAC": {router + arpSource("r", m1, "l2") + ucast("u", m1, "", "l4"),
-			[]string{members, "flood 192.0.2.4 quiet", "mac " + m1 + " at 192.0.2.4", "Arp_Sources_Remote r: two-locators", routerLeft}},
+			[]string{routed, "flood 192.0.2.4 quiet", "mac " + m1 + " at 192.0.2.4", "Arp_Sources_Remote r: two-locators"}},
 		"Arp_Sources_Remote: with a host's VTEP": {router + arpSource("r", m1, "l2") + ucast("u", m1, "10.0.0.1", "l2"),
-			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1", "mac " + m1 + " at 192.0.2.2", routerLeft}},
+			[]string{routed, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2 ip 10.0.0.1", "mac " + m1 + " at 192.0.2.2"}},
 		"Arp_Sources_Remote: bad": {router + arpSource("r", "x", "l2") + arpSource("s", m1, "none") + arpSource("t", m1, "l1"),
-			[]string{members, "Arp_Sources_Remote r: bad-mac", "Arp_Sources_Remote s: bad-locator", "Arp_Sources_Remote t: own-locator", routerLeft}},
+			[]string{routed, "Arp_Sources_Remote r: bad-mac", "Arp_Sources_Remote s: bad-locator", "Arp_Sources_Remote t: own-locator"}},
 	} {
 		var d Database
 		fill(t, &d, base+c.rows)
@@ -201,7 +232,9 @@ func TestAnyShape(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		var d Database
-		fill(t, &d, base+ucast("u", m1, "10.0.0.1", "l2")+mcast("m", UnknownDst, "both"))
+		fill(t, &d, base+ucast("u", m1, "10.0.0.1", "l2")+mcast("m", UnknownDst, "both")+acl1+arpSource("x", m2, "l2")+
+			`Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "c"]]]]}`+"\n"+
+			`Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "static_routes": ["map", [["10.9.0.0/16", "10.0.0.2"]]], "acl_binding": ["map", [["10.0.0.1/24", ["uuid", "c"]]]]}`)
 		for range 4 {
 			tables := slices.Sorted(maps.Keys(d.tables))
 			name := tables[r.IntN(len(tables))]

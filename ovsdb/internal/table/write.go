@@ -10,11 +10,11 @@ import (
 // Faults of Physical_Port.port_fault_status.
 const (
 	InvalidVLANMap = "invalid_vlan_map"    // a binding has no effect
-	InvalidACL     = "invalid_ACL_binding" // nor has an ACL
+	InvalidACL     = "invalid_ACL_binding" // an ACL denies more than it says
 	Unspecified    = "unspecified_fault"   // the port is down
 )
 
-// NoRouter is what Physical_Switch.switch_fault_status has while a Logical_Router has networks of the switch.
+// NoRouter is what Physical_Switch.switch_fault_status has while a Logical_Router is not carried out as it stands.
 const NoRouter = "lr_support_fault"
 
 // An Op is an operation of a transaction (RFC 7047, section 5.2).
@@ -35,6 +35,7 @@ type State struct {
 	Hosts    map[Host]bool
 	Tunnels  map[netip.Addr]map[string]string // VTEPs that it has tunnels to, and bfd_status of those for which BFD is enabled
 	BFD      map[string]string                // bfd_config_local of all
+	Source   string                           // MAC of questions on behalf of routers, "" = there are none
 }
 
 // Write returns the operations after which the database says what the switch is and has: its Physical_Switch with its ports and their
@@ -50,6 +51,7 @@ func (d *Database) Write(sw *Switch, st *State) []Op {
 	w.physical(st.Wrong, st.Faults)
 	w.ucast(st.Hosts)
 	w.mcast(st.Segments)
+	w.source(st.Source)
 	w.tunnels(st)
 	return w.ops
 }
@@ -243,13 +245,30 @@ func (w *writer) mcast(segments []Segment) {
 	}
 }
 
-// Bindings returns how many networks and ACLs are bound to a port of a switch.
-func (d *Database) Bindings(sw *Switch, port string) (networks, acls int) {
-	for _, id := range d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports") {
-		if p := d.Row(PhysicalPort, id); p.text("name") == port {
-			networks += p.size("vlan_bindings")
-			acls += p.size("acl_bindings")
+// source has one row of Arp_Sources_Local, or none.
+func (w *writer) source(mac string) {
+	for _, id := range slices.Sorted(maps.Keys(w.tables[ArpLocal])) {
+		switch r := w.Row(ArpLocal, id); {
+		case w.was(r.ref("locator")):
+			w.delete(ArpLocal, id)
+		case !w.ours(r.ref("locator")):
+		case r.text("src_mac") != mac:
+			w.delete(ArpLocal, id)
+		default:
+			mac = ""
 		}
 	}
-	return networks, acls
+	if mac != "" {
+		w.insert(ArpLocal, Op{"src_mac": mac, "locator": w.here()})
+	}
+}
+
+// Bindings returns how many networks are bound to a port of a switch.
+func (d *Database) Bindings(sw *Switch, port string) (networks int) {
+	for _, id := range d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports") {
+		if p := d.Row(PhysicalPort, id); p.text("name") == port {
+			p.pairs("vlan_bindings", func(_, _ any) { networks++ })
+		}
+	}
+	return networks
 }

@@ -159,7 +159,7 @@ Physical_Locator_Set s {"locators": ["uuid", "l"]}
 Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": ["uuid", "a"], "locator": ["uuid", "l"]}
 Mcast_Macs_Local m {"MAC": "unknown-dst", "logical_switch": ["uuid", "a"], "locator_set": ["uuid", "s"]}
 `)
-	st := &State{Segments: []Segment{{VNI: 5000, Name: "a", ID: "a"}}, Hosts: map[Host]bool{{"a", m1, netip.Addr{}}: true}}
+	st := &State{Segments: []Segment{{VNI: 5000, Name: "a", ID: "a"}}, Hosts: map[Host]bool{{"a", m1, netip.Addr{}}: true}, Source: m2}
 	for _, local := range []string{"192.0.2.1", "192.0.2.7", "", "192.0.2.1"} {
 		sw, rows := *us, 2
 		if sw.Local = nil; local == "" {
@@ -171,7 +171,7 @@ Mcast_Macs_Local m {"MAC": "unknown-dst", "logical_switch": ["uuid", "a"], "loca
 		if again := d.Write(&sw, st); len(again) > 0 {
 			t.Errorf("%q: again %v", local, again)
 		}
-		for table, want := range map[string]int{UcastLocal: rows, McastLocal: rows} {
+		for table, want := range map[string]int{UcastLocal: rows, McastLocal: rows, ArpLocal: rows - 1} {
 			if n := len(d.tables[table]); n != want {
 				t.Errorf("%q: %d rows of %s, want %d", local, n, table, want)
 			}
