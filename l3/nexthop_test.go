@@ -316,7 +316,7 @@ func TestNextHopsOfRoutes(t *testing.T) {
 		case 0:
 			l.vrf.Delete(prefix())
 		case 1:
-			many := make([]Route, bulk+1)
+			many := make([]Route, 300)
 			for k := range many {
 				many[k] = route()
 			}

@@ -41,10 +41,6 @@ var ErrBuiltIn = errors.New("belongs to an interface's address")
 
 var errNoInterface = errors.New("next hop: Interface: nil, closed or of another VRF")
 
-// bulk is the number of routes from which Add copies the whole table, instead of the parts that
-// change.
-const bulk = 256
-
 // Add adds routes, or replaces those with the same prefixes, under traffic. All take effect at
 // once, or none if one of them is invalid.
 func (v *VRF) Add(routes ...Route) error {
@@ -62,20 +58,16 @@ func (v *VRF) Add(routes ...Route) error {
 		}
 		made[k] = x
 	}
-	if len(routes) >= bulk {
-		t = t.Clone()
-	}
+	var add bart.Table[*route] // the parts of t that change are copied once for all of them
 	for k, r := range routes {
-		if old, ok := t.Get(r.Prefix); ok {
-			v.nextHops.release(old)
+		old, ok := add.Get(r.Prefix)
+		if !ok {
+			old, _ = t.Get(r.Prefix)
 		}
-		if len(routes) >= bulk {
-			t.Insert(r.Prefix, made[k])
-		} else {
-			t = t.InsertPersist(r.Prefix, made[k])
-		}
+		v.nextHops.release(old)
+		add.Insert(r.Prefix, made[k])
 	}
-	v.publish(t)
+	v.publish(t.UnionPersist(&add))
 	return nil
 }
 

@@ -1,0 +1,100 @@
+package l3
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"github.com/gaissmai/bart"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
+
+// subnet returns network i of 10.0.0.0/8, with 26 bits.
+func subnet(i int) netip.Prefix {
+	i = 10<<24 + i<<6
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}), 26)
+}
+
+// Add copies the parts of a table that change, not all of it: beside ten times as many routes it costs the same.
+func TestAddCost(t *testing.T) {
+	l := newLab(t, nil)
+	const batch = 500
+	cost := func(beside int) uint64 {
+		v := l.g.VRF(fmt.Sprint(beside))
+		for i := 0; i < beside; i += batch {
+			check.OK(t, v.Add(blackholes(i, batch)...))
+		}
+		list := blackholes(beside, batch)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		check.OK(t, v.Add(list...))
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few := cost(10_000)
+	many := cost(100_000)
+	if t.Logf("%d bytes beside 10,000, %d beside 100,000", few, many); many > 2*few {
+		t.Errorf("%d bytes beside 100,000 routes, and %d beside 10,000", many, few)
+	}
+}
+
+func blackholes(first, n int) []Route {
+	list := make([]Route, n)
+	for i := range list {
+		list[i].Prefix = subnet(first + i)
+	}
+	return list
+}
+
+// Who routes by a table while routes are added or deleted sees none of it.
+func TestAddLeavesOldTable(t *testing.T) {
+	l := newLab(t, nil)
+	routesOf := func(x *bart.Table[*route]) map[netip.Prefix]*route {
+		all := map[netip.Prefix]*route{}
+		for p, r := range x.All() {
+			all[p] = r
+		}
+		return all
+	}
+	random := func() netip.Prefix {
+		if rand.IntN(2) == 0 {
+			return netip.PrefixFrom(netip.AddrFrom4([4]byte{172, byte(rand.IntN(3)), byte(rand.IntN(3)), byte(rand.IntN(256))}), 8+rand.IntN(25)).Masked()
+		}
+		return netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, byte(rand.IntN(3)), byte(rand.IntN(256)), 15: byte(rand.IntN(3))}), 16+rand.IntN(113)).Masked()
+	}
+	for range 300 {
+		old := l.vrf.routes.Load()
+		was := routesOf(old)
+		want := map[netip.Prefix]bool{}
+		for p := range was {
+			want[p] = true
+		}
+		var list []Route
+		for range rand.IntN(40) {
+			list = append(list, Route{Prefix: random()})
+			want[list[len(list)-1].Prefix] = true
+		}
+		check.OK(t, l.vrf.Add(list...))
+		now := l.vrf.routes.Load()
+		if len(list) > 0 && len(want) != now.Size() {
+			t.Fatalf("%d routes, want %d", now.Size(), len(want))
+		}
+		check.True(t, maps.Equal(routesOf(old), was), "the old table has changed")
+		for _, r := range list {
+			if got, ok := l.vrf.Route(r.Prefix); !ok || got.Prefix != r.Prefix {
+				t.Fatalf("%v: %v, %v", r.Prefix, got, ok)
+			}
+		}
+		for _, r := range list {
+			if rand.IntN(2) == 0 {
+				l.vrf.Delete(r.Prefix)
+			}
+		}
+		check.True(t, maps.Equal(routesOf(old), was), "the old table has changed")
+		check.Equal(t, "routes", len(routesOf(l.vrf.routes.Load())), l.vrf.routes.Load().Size())
+	}
+}
