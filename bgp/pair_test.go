@@ -111,7 +111,10 @@ func TestPairExternal(t *testing.T) {
 // A peer that announces more than its limit has no session.
 func TestPairLimit(t *testing.T) {
 	p := newPair(t, func(a, b *Config) { a.Peers[0].MaxRoutes = 1 })
-	until(t, "the session has ended", func() bool { st := p.a.Status().Peers[0]; return st.State != "established" && st.Why != "" })
+	until(t, "the session has ended", func() bool {
+		st := p.a.Status().Peers[0]
+		return st.State != "established" && st.Why == "more routes than its limit, 1"
+	})
 	p.aNode.want(t, "nothing is taken")
 }
 

@@ -8,6 +8,7 @@
 //     sees the write of a server that starts beside another.
 //   - It opens sockets in goroutines of its own, so in the network namespace of the process.
 //   - Events are queued without a bound until they are taken: a Handler takes them at once, and peers have limits.
+//   - With a limit of a peer's routes it goes through all of these with each message. It has none here: see loads.
 //   - As a restarter (RFC 4724) it claims that forwarding goes on, which for a switch in the same process is not true: it is a helper only.
 //   - Its limit of the paths of a prefix that a peer gets (add-path) is not looked at when a session begins.
 //   - With add-path, a path that a peer has and whose new attributes an export policy rejects is not withdrawn.

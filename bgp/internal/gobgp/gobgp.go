@@ -92,15 +92,17 @@ func (b *BGP) begin(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 
 // watch has h hear of best paths and sessions.
 func (b *BGP) watch(ctx context.Context, s *server.BgpServer, h engine.Handler) error {
-	up := map[netip.Addr]bool{}
+	up, routes := map[netip.Addr]bool{}, b.loads()
 	return s.WatchEvent(ctx, server.WatchEventMessageCallbacks{
-		OnBestPath: func(paths []*apiutil.Path, _ time.Time) { tell(h, paths) },
+		OnPathUpdate: func(paths []*apiutil.Path, _ time.Time) { routes.heard(paths) },
+		OnBestPath:   func(paths []*apiutil.Path, _ time.Time) { tell(h, paths) },
 		OnPeerUpdate: func(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 			if e.Type == apiutil.PEER_EVENT_STATE {
+				routes.down(e.Peer.State.NeighborAddress)
 				b.session(h, up, &e.Peer.State)
 			}
 		},
-	}, server.WatchBestPath(true), server.WatchPeer())
+	}, server.WatchUpdate(false, "", ""), server.WatchBestPath(true), server.WatchPeer())
 }
 
 // maxWhy is how many reasons are kept: addresses of a prefix may be many.
@@ -116,18 +118,24 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 	}
 	switch st.DisconnectReason {
 	case api.PeerState_DISCONNECT_REASON_UNSPECIFIED, api.PeerState_DISCONNECT_REASON_IDLE_TIMER_EXPIRED: // before the next attempt
+	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN: // end has said why
 	default:
-		b.whyMu.Lock()
-		if len(b.why) >= maxWhy {
-			clear(b.why)
-		}
-		b.why[peer] = st.DisconnectMessage
-		b.whyMu.Unlock()
+		b.note(peer, st.DisconnectMessage)
 	}
 	if up[peer] {
 		delete(up, peer)
 		h.Session(peer, false, st.DisconnectMessage)
 	}
+}
+
+// note keeps why a session has ended.
+func (b *BGP) note(peer netip.Addr, why string) {
+	b.whyMu.Lock()
+	defer b.whyMu.Unlock()
+	if len(b.why) >= maxWhy {
+		clear(b.why)
+	}
+	b.why[peer] = why
 }
 
 // tell passes paths on in runs of those that are learned and those that are withdrawn.
@@ -324,7 +332,5 @@ func (b *BGP) Reset(peer netip.Addr) {
 	if err := errors.Join(b.remove(&p), b.add(&p)); err != nil {
 		why = err.Error()
 	}
-	b.whyMu.Lock()
-	defer b.whyMu.Unlock()
-	b.why[peer] = why
+	b.note(peer, why)
 }

@@ -128,7 +128,6 @@ func afiSafis(p *engine.Peer) (list []*api.AfiSafi) {
 		list = append(list, &api.AfiSafi{
 			Config:            &api.AfiSafiConfig{Family: f, Enabled: true},
 			AddPaths:          &api.AddPaths{Config: &api.AddPathsConfig{Receive: true, SendMax: sendMax(p)}},
-			PrefixLimits:      &api.PrefixLimit{Family: f, MaxPrefixes: p.Limit},
 			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: p.Restarts}},
 		})
 	}
