@@ -128,7 +128,8 @@ type VRF struct {
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface
-	held       []netip.Prefix // prefixes that Release deletes
+	held       []netip.Prefix    // prefixes that Release deletes
+	made       map[uint64]*route // added ones, by the hash of their next hops
 }
 
 // VRF returns the VRF with a name. It makes one if there is none.
@@ -137,7 +138,7 @@ func (g *Gateway) VRF(name string) *VRF {
 	defer g.mu.Unlock()
 	v := g.vrfs[name]
 	if v == nil {
-		v = &VRF{gateway: g, name: name, interfaces: map[frame.VNI]*Interface{}}
+		v = &VRF{gateway: g, name: name, interfaces: map[frame.VNI]*Interface{}, made: map[uint64]*route{}}
 		v.routes.Store(new(bart.Table[*route]))
 		v.nextHops = nextHops{byKey: map[NextHop]*nextHop{}, ill: map[*nextHop]struct{}{}}
 		v.errorSource.Store(new(errorSource))

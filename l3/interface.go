@@ -162,7 +162,7 @@ func (i *Interface) insertBuiltIn(t *bart.Table[*route]) *bart.Table[*route] {
 	for _, p := range i.cfg.Addresses {
 		for _, b := range i.builtIn(p) {
 			if old, ok := t.Get(b.prefix); !ok || old.self == nil || old.kind == blackhole && b.route.kind != blackhole {
-				i.vrf.nextHops.release(old)
+				i.vrf.drop(old)
 				t = t.InsertPersist(b.prefix, b.route)
 			}
 		}
@@ -282,8 +282,14 @@ func (i *Interface) close(hold bool) error {
 	v.chooseErrorSource()
 	all := v.routes.Load()
 	t := all
+	rest := map[*route]*route{} // of those that lead elsewhere too
 	for p, r := range all.All() {
-		switch left := r.without(i); {
+		left, ok := rest[r]
+		if !ok {
+			left = v.without(r, i)
+			rest[r] = left
+		}
+		switch {
 		case left == nil && hold:
 			t = t.InsertPersist(p, &route{kind: blackhole, held: true})
 			v.held = append(v.held, p)

@@ -69,7 +69,7 @@ type nextHops struct {
 	n     atomic.Int32          // len(ill)
 }
 
-// use returns the next hop of a key for one more route.
+// use returns the next hop of a key for one more route, which may be that of many prefixes.
 func (n *nextHops) use(k NextHop, made func() *nextHop) *nextHop {
 	k.Weight = 0
 	n.mu.Lock()
@@ -95,9 +95,6 @@ func (n *nextHops) get(k NextHop, made func() *nextHop) *nextHop {
 
 // release undoes use for the next hops of a route.
 func (n *nextHops) release(r *route) {
-	if r == nil || r.kind != via {
-		return
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range r.paths {

@@ -3,6 +3,7 @@ package l3
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"slices"
 
@@ -25,7 +26,7 @@ const (
 	blackhole           // dropped without an ICMP error
 )
 
-// A route is a compiled Route. It is immutable.
+// A route is what becomes of packets for all prefixes with the same next hops. It is immutable, but for what v.mu protects.
 type route struct {
 	kind     routeKind
 	one      *nextHop // the only one
@@ -33,7 +34,11 @@ type route struct {
 	weighted bool       // the weights differ
 	self     *Interface // of local and connected
 	held     bool       // a blackhole that VRF.Release removes; API calls do not see it
-	same     Route
+	same     []NextHop  // as they were given
+
+	// Under VRF.mu.
+	uses int    // prefixes that were added with it
+	key  uint64 // in VRF.made
 }
 
 // ErrBuiltIn is returned by Add for a prefix that an interface has a route for, because of its address.
@@ -52,7 +57,7 @@ func (v *VRF) Add(routes ...Route) error {
 		x, err := v.make(r, t)
 		if err != nil {
 			for _, x := range made[:k] {
-				v.nextHops.release(x)
+				v.drop(x)
 			}
 			return fmt.Errorf("l3: VRF %s: route %v: %w", v.name, r.Prefix, err)
 		}
@@ -64,7 +69,7 @@ func (v *VRF) Add(routes ...Route) error {
 		if !ok {
 			old, _ = t.Get(r.Prefix)
 		}
-		v.nextHops.release(old)
+		v.drop(old)
 		add.Insert(r.Prefix, made[k])
 	}
 	v.publish(t.UnionPersist(&add))
@@ -76,11 +81,11 @@ func (v *VRF) Check(r Route) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	x, err := v.make(r, v.routes.Load())
-	v.nextHops.release(x)
+	v.drop(x)
 	return err
 }
 
-// make compiles a route, which uses its next hops. v.mu is held.
+// make returns the route for a prefix, which drop gives back. v.mu is held.
 func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
 		return nil, errors.New("must be a prefix without host bits")
@@ -93,13 +98,43 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 			return nil, err
 		}
 	}
-	x := &route{kind: via, same: r}
-	for _, h := range r.Via {
-		x.paths = append(x.paths, path{v.nextHops.use(h, func() *nextHop { return v.compile(h) }), max(h.Weight, 1)})
+	key := hashHops(r.Via)
+	x := v.made[key]
+	if x == nil || !slices.Equal(x.same, r.Via) {
+		x = &route{kind: via, same: slices.Clone(r.Via), key: key}
+		for _, h := range r.Via {
+			x.paths = append(x.paths, path{v.nextHops.use(h, func() *nextHop { return v.compile(h) }), max(h.Weight, 1)})
+		}
+		x.seal()
+		v.made[key] = x
 	}
-	x.same.Via = slices.Clone(r.Via)
-	x.seal()
+	x.uses++
 	return x, nil
+}
+
+// drop says that a prefix has another route, or none. Built-in and held ones are of no interest. v.mu is held.
+func (v *VRF) drop(r *route) {
+	if r == nil || r.uses == 0 {
+		return
+	}
+	if r.uses--; r.uses > 0 {
+		return
+	}
+	v.nextHops.release(r)
+	if v.made[r.key] == r {
+		delete(v.made, r.key)
+	}
+}
+
+var hopSeed = maphash.MakeSeed()
+
+func hashHops(list []NextHop) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hopSeed)
+	for _, x := range list {
+		maphash.WriteComparable(&h, x)
+	}
+	return h.Sum64()
 }
 
 // seal completes a route whose paths are known.
@@ -117,8 +152,8 @@ func (r *route) seal() {
 }
 
 // without returns a route without its next hops on an interface: r itself if it has none, nil if
-// it has no others.
-func (r *route) without(i *Interface) *route {
+// it has no others. v.mu is held.
+func (v *VRF) without(r *route, i *Interface) *route {
 	gone := func(p path) bool { return p.hop.out == i }
 	switch {
 	case r.self == i:
@@ -126,13 +161,20 @@ func (r *route) without(i *Interface) *route {
 	case !slices.ContainsFunc(r.paths, gone):
 		return r
 	}
+	if v.made[r.key] == r {
+		delete(v.made, r.key)
+	}
 	x := *r
 	x.paths = slices.DeleteFunc(slices.Clone(r.paths), gone)
-	x.same.Via = slices.DeleteFunc(slices.Clone(r.same.Via), func(h NextHop) bool { return h.Interface == i })
+	x.same = slices.DeleteFunc(slices.Clone(r.same), func(h NextHop) bool { return h.Interface == i })
 	if len(x.paths) == 0 {
 		return nil
 	}
 	x.seal()
+	x.key = hashHops(x.same)
+	if v.made[x.key] == nil {
+		v.made[x.key] = &x
+	}
 	return &x
 }
 
@@ -146,23 +188,23 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 		return false
 	}
 	v.publish(t.DeletePersist(p))
-	v.nextHops.release(old)
+	v.drop(old)
 	return true
 }
 
 // Route returns the added route of a prefix, and whether there is one.
 func (v *VRF) Route(p netip.Prefix) (Route, bool) {
 	if r, ok := v.routes.Load().Get(p); ok && r.self == nil && !r.held {
-		return r.same, true
+		return Route{p, r.same}, true
 	}
 	return Route{}, false
 }
 
 // Routes returns the added routes in the order of their prefixes.
 func (v *VRF) Routes() (list []Route) {
-	for _, r := range v.routes.Load().AllSorted() {
+	for p, r := range v.routes.Load().AllSorted() {
 		if r.self == nil && !r.held {
-			list = append(list, r.same)
+			list = append(list, Route{p, r.same})
 		}
 	}
 	return list
