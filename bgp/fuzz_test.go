@@ -47,7 +47,7 @@ func FuzzImport(f *testing.F) {
 			}
 			want(t, x, e)
 		}
-		rowsOf(t, x, m)
+		programmed(t, x, m)
 	})
 }
 
@@ -55,7 +55,6 @@ func FuzzImport(f *testing.F) {
 func want(t *testing.T, x *table, e engine.Path) {
 	t.Helper()
 	for _, r := range x.rows(e.Prefix.Masked()) {
-		r := r.(control.Prefix)
 		if r.Via == (control.Via{}) {
 			continue // our own block
 		}

@@ -39,7 +39,7 @@ func TestTableModel(t *testing.T) {
 				x.withdrawn(p)
 				delete(truth, k)
 			case 7:
-				rowsOf(t, x, m)
+				programmed(t, x, m)
 			default:
 				x.learned(p)
 				truth[k] = p
@@ -50,7 +50,7 @@ func TestTableModel(t *testing.T) {
 		for _, p := range truth {
 			fresh.learned(p)
 		}
-		got, want := fmt.Sprint(rowsOf(t, x, m)), fmt.Sprint(rowsOf(t, fresh, newModel()))
+		got, want := fmt.Sprint(programmed(t, x, m)), fmt.Sprint(programmed(t, fresh, newModel()))
 		if got != want {
 			t.Fatalf("seed %d:\n%v\nwant\n%v", seed, got, want)
 		}

@@ -5,42 +5,47 @@ import (
 	"iter"
 	"net/netip"
 	"slices"
+	"unique"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
-	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
-// blackhole is the distance of the rows of our own blocks: whatever else the VRF has comes before.
-const blackhole = 255
-
 // A table makes rows of the best paths of peers. It knows no sessions and no clock.
 type table struct {
-	rules *rules
-	paths map[netip.Prefix][]path
-	n     int // paths
-	peers map[netip.Addr]*tally
+	rules    *rules
+	prefixes map[netip.Prefix]known
+	n        int // paths
+	peers    map[netip.Addr]*tally
 
 	missing bool                      // paths were left out since the engine was asked for all
 	high    int                       // and so many paths there were then at most
 	dirty   batch.Queue[netip.Prefix] // their rows have changed
-	ledger  control.Ledger[netip.Prefix]
+	all     bool                      // rows are passed again
 }
 
-// A path is one to a prefix, and whether it is taken.
+// A known prefix has paths, rows or both.
+type known struct {
+	paths []path
+	rows  rows // as last passed
+}
+
+// A path is one to a prefix, and whether it is taken. There may be very many, of few peers by few next hops.
 type path struct {
-	engine.Source
-	nextHop netip.Addr
+	peer    unique.Handle[netip.Addr]
+	nextHop unique.Handle[netip.Addr]
+	id      uint32
 	width   float32 // of the link to it; 0 = not said
 	why     Reason
 }
+
+func (x *path) from(e engine.Source) bool { return x.id == e.ID && x.peer.Value() == e.Peer }
 
 // A tally counts the paths of a peer by Reason; those of TooMany are all there ever were.
 type tally [reasons]int
 
 func newTable(c *Config) *table {
-	t := &table{rules: newRules(c, nil), paths: map[netip.Prefix][]path{}, peers: map[netip.Addr]*tally{}}
-	t.ledger.Loose = true
+	t := &table{rules: newRules(c, nil), prefixes: map[netip.Prefix]known{}, peers: map[netip.Addr]*tally{}}
 	t.configure(c, nil)
 	return t
 }
@@ -55,10 +60,11 @@ func (t *table) configure(c *Config, gateway []netip.Prefix) {
 	for b := range t.rules.blocks {
 		t.write(b)
 	}
-	for p, list := range t.paths {
+	for p, k := range t.prefixes {
+		list := k.paths
 		for i := range list {
 			t.count(&list[i], -1)
-			_, list[i].why = t.rules.judge(p, list[i].nextHop)
+			_, list[i].why = t.rules.judge(p, list[i].nextHop.Value())
 			t.count(&list[i], 1)
 		}
 		t.write(p)
@@ -66,10 +72,11 @@ func (t *table) configure(c *Config, gateway []netip.Prefix) {
 }
 
 func (t *table) count(x *path, by int) {
-	n := t.peers[x.Peer]
+	peer := x.peer.Value()
+	n := t.peers[peer]
 	if n == nil {
 		n = new(tally)
-		t.peers[x.Peer] = n
+		t.peers[peer] = n
 	}
 	n[x.why] += by
 }
@@ -79,21 +86,23 @@ func (t *table) most() int { return cmp.Or(t.rules.cfg.MaxRoutes, DefaultMaxRout
 // learned adds a path, or replaces it.
 func (t *table) learned(e engine.Path) {
 	p := e.Prefix.Masked()
-	x := path{Source: e.Source, nextHop: e.NextHop.Unmap(), width: e.Bandwidth}
-	_, x.why = t.rules.judge(p, x.nextHop)
-	list := t.paths[p]
-	i := slices.IndexFunc(list, func(o path) bool { return o.Source == x.Source })
+	nextHop := e.NextHop.Unmap()
+	x := path{peer: unique.Make(e.Peer), nextHop: unique.Make(nextHop), id: e.ID, width: e.Bandwidth}
+	_, x.why = t.rules.judge(p, nextHop)
+	k := t.prefixes[p]
+	i := slices.IndexFunc(k.paths, func(o path) bool { return o.from(e.Source) })
 	switch {
 	case i >= 0:
-		t.count(&list[i], -1)
-		list[i] = x
-	case !t.room(x.Peer):
+		t.count(&k.paths[i], -1)
+		k.paths[i] = x
+	case !t.room(e.Peer):
 		t.missing, t.high = true, max(t.high, t.n)
 		x.why = TooMany
 		t.count(&x, 1)
 		return
 	default:
-		t.paths[p] = append(list, x)
+		k.paths = append(k.paths, x)
+		t.prefixes[p] = k
 		t.n++
 	}
 	t.count(&x, 1)
@@ -102,13 +111,13 @@ func (t *table) learned(e engine.Path) {
 
 // withdrawn removes a path, if it is there.
 func (t *table) withdrawn(e engine.Path) {
-	t.remove(e.Prefix.Masked(), func(x path) bool { return x.Source == e.Source })
+	t.remove(e.Prefix.Masked(), func(x path) bool { return x.from(e.Source) })
 }
 
 // down removes the paths of a peer.
 func (t *table) down(peer netip.Addr) {
-	for p := range t.paths {
-		t.remove(p, func(x path) bool { return x.Peer == peer })
+	for p := range t.prefixes {
+		t.remove(p, func(x path) bool { return x.peer.Value() == peer })
 	}
 }
 
@@ -119,27 +128,36 @@ func (t *table) forget(peer netip.Addr) {
 }
 
 func (t *table) remove(p netip.Prefix, gone func(path) bool) {
-	list := t.paths[p]
-	n := len(list)
-	list = slices.DeleteFunc(list, func(x path) bool {
+	k := t.prefixes[p]
+	n := len(k.paths)
+	k.paths = slices.DeleteFunc(k.paths, func(x path) bool {
 		if !gone(x) {
 			return false
 		}
-		if t.count(&x, -1); *t.peers[x.Peer] == (tally{}) {
-			delete(t.peers, x.Peer)
+		t.count(&x, -1)
+		if peer := x.peer.Value(); *t.peers[peer] == (tally{}) {
+			delete(t.peers, peer)
 		}
 		return true
 	})
-	if len(list) == n {
+	if len(k.paths) == n {
 		return
 	}
-	t.n -= n - len(list)
-	if len(list) == 0 {
-		delete(t.paths, p)
-	} else {
-		t.paths[p] = list
-	}
+	t.n -= n - len(k.paths)
+	t.keep(p, k)
 	t.write(p)
+}
+
+// keep keeps what is known of a prefix.
+func (t *table) keep(p netip.Prefix, k known) {
+	if len(k.paths) == 0 {
+		k.paths = nil
+	}
+	if k.paths == nil && k.rows == (rows{}) {
+		delete(t.prefixes, p)
+	} else {
+		t.prefixes[p] = k
+	}
 }
 
 // room reports whether a peer may have one more path: half of all is shared equally by the peers, and the rest is for who comes first.
@@ -183,35 +201,14 @@ func (t *table) hungry() bool {
 // write has the rows of a prefix set by flush.
 func (t *table) write(p netip.Prefix) { t.dirty.Add(p) }
 
-// flush writes rows that have changed: not too many at once, so that peers need not wait for all. It reports whether there are more.
-func (t *table) flush(owner string, p control.Programmer) (more bool, err error) {
-	_, more = t.dirty.Pass(func(p netip.Prefix) { t.ledger.Set(p, t.rows(p)...) })
-	return more, t.ledger.Flush(owner, p)
-}
-
-// rows returns a row for each way that is taken; those that are the same once, and of too many the lowest.
-func (t *table) rows(p netip.Prefix) (rows []control.Row) {
-	c := t.rules.cfg
-	if t.rules.blocks[p] {
-		if p.IsSingleIP() {
-			return nil
-		}
-		return []control.Row{control.Prefix{VRF: c.VRF, Prefix: p, Distance: blackhole}}
-	}
-	for _, w := range t.ways(p) {
-		rows = append(rows, control.Prefix{VRF: c.VRF, Prefix: p, Via: w, Distance: cmp.Or(c.Distance, DefaultDistance)})
-	}
-	return rows
-}
-
 // routes returns all paths, in no order.
 func (t *table) routes() iter.Seq[Route] {
 	return func(yield func(Route) bool) {
-		for p, list := range t.paths {
-			for _, x := range list {
-				r := Route{Prefix: p, Peer: x.Peer, PathID: x.ID, NextHop: x.nextHop, Bandwidth: x.width, Refused: x.why}
+		for p, k := range t.prefixes {
+			for _, x := range k.paths {
+				r := Route{Prefix: p, Peer: x.peer.Value(), PathID: x.id, NextHop: x.nextHop.Value(), Bandwidth: x.width, Refused: x.why}
 				if x.why == None {
-					r.Via, _ = t.rules.judge(p, x.nextHop)
+					r.Via, _ = t.rules.judge(p, r.NextHop)
 				}
 				if !yield(r) {
 					return

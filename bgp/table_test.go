@@ -17,8 +17,8 @@ func newModel() *controltest.Model {
 	return &controltest.Model{VNIs: vnis, VRFs: map[string][]frame.VNI{"v": vnis}}
 }
 
-// rowsOf flushes a table, and returns what a Programmer has then, one line for each row.
-func rowsOf(t *testing.T, x *table, m *controltest.Model) (list []string) {
+// programmed flushes a table, and returns what a Programmer has then, one line for each row.
+func programmed(t *testing.T, x *table, m *controltest.Model) (list []string) {
 	t.Helper()
 	for more := true; more; {
 		var err error
@@ -88,7 +88,7 @@ func TestImport(t *testing.T) {
 		}
 		row := fmt.Sprintf("prefix %s vrf v %s distance 20", c.prefix, c.want)
 		taken := c.want[:4] == "via "
-		if rows := rowsOf(t, x, newModel()); slices.Contains(rows, row) != taken {
+		if rows := programmed(t, x, newModel()); slices.Contains(rows, row) != taken {
 			t.Errorf("%s by %s: rows %v", c.prefix, c.nextHop, rows)
 		}
 	}
@@ -119,7 +119,7 @@ func TestTable(t *testing.T) {
 	}
 	want := func(what string, rows ...string) {
 		t.Helper()
-		check.Equal(t, what, fmt.Sprint(rowsOf(t, x, m)), fmt.Sprint(append([]string{block}, rows...)))
+		check.Equal(t, what, fmt.Sprint(programmed(t, x, m)), fmt.Sprint(append([]string{block}, rows...)))
 	}
 	want("nothing learned")
 	x.learned(pathTo("10.65.2.0/26", "10.0.0.9", 1, "10.0.0.2"))
@@ -135,7 +135,7 @@ func TestTable(t *testing.T) {
 	c2 := *c
 	c2.Announce = prefixes("10.65.2.0/26")
 	x.configure(&c2, gateway)
-	check.Equal(t, "it is ours now", fmt.Sprint(rowsOf(t, x, m)), "[prefix 10.65.2.0/26 vrf v blackhole distance 255]")
+	check.Equal(t, "it is ours now", fmt.Sprint(programmed(t, x, m)), "[prefix 10.65.2.0/26 vrf v blackhole distance 255]")
 	c3 := *c
 	c3.Pools = []Pool{{Prefix: prefix("10.65.0.0/16"), Encapsulation: IPIP, Segment: 100}}
 	x.configure(&c3, gateway)

@@ -18,18 +18,20 @@ type way struct {
 // ways returns the ways to a prefix by next hops that are taken, each once, and of too many those with the lowest next hops.
 func (t *table) ways(p netip.Prefix) (list []control.Via) {
 	var paths []path
-	for _, x := range t.paths[p] {
+	for _, x := range t.prefixes[p].paths {
 		if x.why == None {
 			paths = append(paths, x)
 		}
 	}
-	slices.SortFunc(paths, func(a, b path) int { return cmp.Or(a.nextHop.Compare(b.nextHop), cmp.Compare(b.width, a.width)) })
+	slices.SortFunc(paths, func(a, b path) int {
+		return cmp.Or(a.nextHop.Value().Compare(b.nextHop.Value()), cmp.Compare(b.width, a.width))
+	})
 	paths = slices.CompactFunc(paths, func(a, b path) bool { return a.nextHop == b.nextHop })
 	var ways []way
 	all := true // paths have widths
 	for _, x := range paths {
 		all = all && x.width > 0 && !math.IsInf(float64(x.width), 0)
-		via, _ := t.rules.judge(p, x.nextHop)
+		via, _ := t.rules.judge(p, x.nextHop.Value())
 		if i := slices.IndexFunc(ways, func(w way) bool { return w.Via == via }); i >= 0 {
 			ways[i].width += float64(x.width)
 		} else if len(ways) < cmp.Or(t.rules.cfg.MaxPaths, DefaultMaxPaths) {

@@ -40,10 +40,10 @@ func TestWeight(t *testing.T) {
 			x.learned(p)
 		}
 		rows := x.rows(prefix("10.65.2.0/26"))
-		slices.SortFunc(rows, func(a, b control.Row) int { return a.(control.Prefix).Via.IP.Compare(b.(control.Prefix).Via.IP) })
+		slices.SortFunc(rows, func(a, b control.Prefix) int { return a.Via.IP.Compare(b.Via.IP) })
 		var got []any
 		for _, r := range rows {
-			got = append(got, r.(control.Prefix).Via.IP, r.(control.Prefix).Via.Weight)
+			got = append(got, r.Via.IP, r.Via.Weight)
 		}
 		check.Equal(t, c.what, fmt.Sprint(got), c.want)
 	}
@@ -59,7 +59,7 @@ func TestWeightChanges(t *testing.T) {
 		x.learned(p)
 	}
 	weights := func() (list []uint8) {
-		rowsOf(t, x, m)
+		programmed(t, x, m)
 		for _, r := range m.Rows("bgp") {
 			if p := r.(control.Prefix); p.Prefix == netip.MustParsePrefix("10.65.2.0/26") {
 				list = append(list, p.Via.Weight)
