@@ -43,6 +43,8 @@ type CalicoWorkload struct {
 	Addresses []string `json:"addresses,omitempty"` // of the endpoint
 	Policies  []string `json:"policies,omitempty"`  // that decide, and profiles behind them, in order
 	NotDone   []string `json:"notDone,omitempty"`   // what of these is not done
-	Closed    string   `json:"closed,omitempty"`    // why nothing passes but ARP and neighbour discovery
+	Closed    string   `json:"closed,omitempty"`    // why nothing passes
 	Error     string   `json:"error,omitempty"`     // why its policies could not be put into force: nothing passes
+
+	Dropped map[string]uint64 `json:"dropped,omitempty"` // frames that it sent as another, or in a tunnel: those causes of policy.GuardStats that there were
 }

@@ -58,14 +58,16 @@ type Config struct {
 	Log *slog.Logger `json:"-"`
 }
 
-// Workloads says which ports of the node are workloads of the cluster. Each has the policies of its WorkloadEndpoint, and while none is
-// known nothing passes there but ARP and neighbour discovery.
+// Workloads says which ports of the node are workloads of the cluster. Each has the policies of its WorkloadEndpoint, and sends from the MAC
+// and addresses of that alone. While none is known nothing passes there.
 type Workloads struct {
 	// Prefixes are how the names of such ports begin, each of which is that of a WorkloadEndpoint's interfaceName: "cali" in a
 	// cluster with Calico's defaults.
 	Prefixes []string `json:"prefixes,omitempty"`
 
 	Ports map[string]string `json:"ports,omitempty"` // WorkloadEndpoints of ports with other names: NAMESPACE/NAME
+
+	Unguarded bool `json:"unguarded,omitzero"` // they may send from any MAC and address, and make tunnels: for ports that have another guard
 }
 
 // A Tunnel is a segment with one, which has a gateway in the VRF.

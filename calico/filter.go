@@ -2,6 +2,7 @@ package calico
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -12,11 +13,11 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// closed is what a workload may do whose endpoint is not known.
-var closed = &policy.Config{Default: policy.Deny}
+// closed is what a workload may do whose endpoint is not known: nothing, ARP and neighbour discovery included.
+var closed = &policy.Config{Default: policy.Deny, Rules: []policy.Rule{{Name: "closed", Action: policy.Deny, EtherTypes: []uint16{0x0800, 0x0806, 0x86dd}}}}
 
-// A filter gives ports of workloads the policies of their endpoints. Each port has a policy.Policy of its own, which stays while the
-// port does: flows outlast changes, and what one workload has opened is not open for others.
+// A filter gives ports of workloads the policies of their endpoints, and guards with their addresses. Each port has a policy.Policy and a
+// policy.Guard of its own, which stay while the port does: flows outlast changes, and what one workload has opened is not open for others.
 type filter struct {
 	node Node
 	cfg  Workloads
@@ -36,8 +37,9 @@ type target struct {
 
 // A guarded is a port of the node.
 type guarded struct {
-	*policy.Policy
-	cfg   *policy.Config // in force; nil for what a Plane before this one has left
+	policy.Filter
+	cfg   *policy.Config      // in force; nil for what a Plane before this one has left
+	guard *policy.GuardConfig // likewise
 	err   error
 	asked uint64 // the round in which the node has asked
 }
@@ -53,18 +55,18 @@ func (w *Workloads) has(port string) bool {
 }
 
 // Close closes the ports of workloads before a Plane runs, so that a node opens them closed. A port that has a policy, which a Plane
-// before has left, keeps it. Without workloads the policies that Planes have left end.
+// before has left, keeps it, and its guard. Without workloads the policies and guards that Planes have left end.
 func (w *Workloads) Close(n Node) error {
 	if w.none() {
-		return n.SetPortPolicies(nil)
+		return n.SetPortFilters(nil)
 	}
 	is := setting.Clone(*w)
-	return n.SetPortPolicies(func(port string, has *policy.Policy) *policy.Policy {
+	return n.SetPortFilters(func(port string, has policy.Filter) policy.Filter {
 		switch {
 		case !is.has(port):
-			return nil
-		case has == nil:
-			return begin(closed).Policy
+			return policy.Filter{}
+		case has.Policy == nil:
+			return begin(closed, is.unguarded()).Filter
 		}
 		return has
 	})
@@ -72,43 +74,67 @@ func (w *Workloads) Close(n Node) error {
 
 func (w *Workloads) none() bool { return len(w.Prefixes)+len(w.Ports) == 0 }
 
-// policy is for Node.SetPortPolicies: a port that is new has at once what its endpoint may do, if that is known.
-func (f *filter) policy(port string, has *policy.Policy) *policy.Policy {
+// of is for Node.SetPortFilters: a port that is new has at once what its endpoint may do, if that is known.
+func (f *filter) of(port string, has policy.Filter) policy.Filter {
 	if !f.cfg.has(port) {
-		return nil
+		return policy.Filter{}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.ports[port]
 	switch {
-	case has == nil:
-		g = begin(f.config(port))
+	case has.Policy == nil:
+		g = begin(f.wanted(port))
 	case g == nil:
-		g = &guarded{Policy: has}
-		if len(has.Stats().Rules) == 0 { // by Workloads.Close
+		g = &guarded{Filter: has}
+		if g.Guard == nil {
+			g.Guard, _ = policy.NewGuard(noTunnels)
+		}
+		if _, is := has.Policy.Stats().Rules["closed"]; is { // by Workloads.Close
 			g.cfg = closed
 		}
 	}
 	f.ports[port], g.asked = g, f.round
 	f.wake()
-	return g.Policy
+	return g.Filter
 }
 
-// begin returns a port with a config, or closed.
-func begin(cfg *policy.Config) *guarded {
-	p, err := policy.New(cfg)
-	if err != nil {
-		p, _ = policy.New(closed)
+// begin returns a port with configs, or closed.
+func begin(cfg *policy.Config, guard *policy.GuardConfig) *guarded {
+	x := &guarded{cfg: cfg, guard: guard}
+	if x.Policy, x.err = policy.New(cfg); x.err == nil {
+		if x.Guard, x.err = policy.NewGuard(guard); x.err == nil {
+			return x
+		}
 	}
-	return &guarded{Policy: p, cfg: cfg, err: err}
+	x.Policy, _ = policy.New(closed)
+	x.Guard, _ = policy.NewGuard(nil)
+	return x
 }
 
-// config returns that of a port. f.mu is held.
-func (f *filter) config(port string) *policy.Config {
-	if t := f.by[port]; t != nil && t.why == "" {
-		return t.Config
+// unguarded is the guard of what is closed, or has another guard.
+func (w *Workloads) unguarded() *policy.GuardConfig {
+	if w.Unguarded {
+		return anything
 	}
-	return closed
+	return noTunnels
+}
+
+var (
+	anything  = &policy.GuardConfig{DHCPServer: true, RouterAdvertisements: true, Tunnels: true}
+	noTunnels = &policy.GuardConfig{}
+)
+
+// wanted returns what a port is to have. f.mu is held.
+func (f *filter) wanted(port string) (*policy.Config, *policy.GuardConfig) {
+	t := f.by[port]
+	switch {
+	case t == nil || t.why != "":
+		return closed, f.cfg.unguarded()
+	case f.cfg.Unguarded:
+		return t.Config, anything
+	}
+	return t.Config, t.Guard
 }
 
 // set takes over a plan. What of it is not done here is returned.
@@ -148,36 +174,45 @@ func (f *filter) sync() {
 	f.round++
 	round := f.round
 	f.mu.Unlock()
-	there := f.node.PortPolicies()
+	there := f.node.PortFilters()
 	f.mu.Lock()
-	maps.DeleteFunc(f.ports, func(port string, g *guarded) bool { return there[port] != g.Policy && g.asked < round })
-	todo := map[*guarded]*policy.Config{}
+	maps.DeleteFunc(f.ports, func(port string, g *guarded) bool { return there[port] != g.Filter && g.asked < round })
+	todo := map[*guarded]guarded{}
 	if f.by != nil {
 		for port, g := range f.ports {
-			if cfg := f.config(port); cfg != g.cfg {
-				todo[g] = cfg
+			cfg, guard := f.wanted(port)
+			if cfg != g.cfg || !reflect.DeepEqual(guard, g.guard) {
+				todo[g] = guarded{cfg: cfg, guard: guard}
 			}
 		}
 	}
 	f.mu.Unlock()
 	known := differences{}
-	for g, cfg := range todo {
-		err := g.change(cfg, known)
+	for g, to := range todo {
+		err := g.change(to.cfg, to.guard, known)
 		f.mu.Lock()
-		g.cfg, g.err = cfg, err
+		g.cfg, g.guard, g.err = to.cfg, to.guard, err
 		f.mu.Unlock()
 	}
 }
 
-// change puts another config into force. If that fails, the port is closed.
-func (g *guarded) change(cfg *policy.Config, known differences) (err error) {
-	if c := known.of(g.cfg, cfg); c != nil && g.err == nil {
-		err = g.ChangeSets(c)
-	} else {
-		err = g.Update(cfg)
+// change puts other configs into force: a guard before what is open behind it. If that fails, the port is closed.
+func (g *guarded) change(cfg *policy.Config, guard *policy.GuardConfig, known differences) (err error) {
+	if cfg == closed {
+		err = g.Policy.Update(closed)
+	}
+	if err == nil && !reflect.DeepEqual(guard, g.guard) {
+		err = g.Guard.Update(guard)
+	}
+	switch c := known.of(g.cfg, cfg); {
+	case err != nil || cfg == closed || cfg == g.cfg && g.err == nil:
+	case c != nil && g.err == nil:
+		err = g.Policy.ChangeSets(c)
+	default:
+		err = g.Policy.Update(cfg)
 	}
 	if err != nil {
-		g.Update(closed)
+		g.Policy.Update(closed)
 	}
 	return err
 }

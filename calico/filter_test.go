@@ -22,11 +22,11 @@ import (
 // A ported is a node of ports alone.
 type ported struct {
 	Node
-	f   func(string, *policy.Policy) *policy.Policy
-	has map[string]*policy.Policy
+	f   func(string, policy.Filter) policy.Filter
+	has map[string]policy.Filter
 }
 
-func (n *ported) SetPortPolicies(f func(string, *policy.Policy) *policy.Policy) error {
+func (n *ported) SetPortFilters(f func(string, policy.Filter) policy.Filter) error {
 	n.f = f
 	for port := range n.has {
 		n.add(port)
@@ -34,10 +34,10 @@ func (n *ported) SetPortPolicies(f func(string, *policy.Policy) *policy.Policy) 
 	return nil
 }
 
-func (n *ported) PortPolicies() map[string]*policy.Policy { return maps.Clone(n.has) }
+func (n *ported) PortFilters() map[string]policy.Filter { return maps.Clone(n.has) }
 
 func (n *ported) add(port string) {
-	if n.has[port] = n.f(port, n.has[port]); n.has[port] == nil {
+	if n.has[port] = n.f(port, n.has[port]); n.has[port] == (policy.Filter{}) {
 		delete(n.has, port)
 	}
 }
@@ -79,13 +79,28 @@ func judge(p *policy.Policy) string {
 	return b.String()
 }
 
+// arps returns which of five hosts a port may send the ARP of.
+func arps(t *testing.T, x policy.Filter) string {
+	var list []int
+	for i := range 6 {
+		b := []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, byte(i), 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, byte(i), 10, 65, 1, byte(i), 0, 0, 0, 0, 0, 0, 10, 65, 1, 9}
+		f := frame.Make(b)
+		f.VNI, f.From = 10, frame.NewDest(1, 0)
+		at := frame.At{Tick: 10, Worker: 1}
+		if x.Guard.Process(&f, at) == frame.Continue && x.Policy.Ingress().Process(&f, at) == frame.Continue {
+			list = append(list, i)
+		}
+	}
+	return fmt.Sprint(list)
+}
+
 // What ports do is what a new policy with the resources does that there are, whatever has changed before: endpoints, labels, sets,
 // policies, ports, and the Plane.
 func TestPortsModel(t *testing.T) {
 	names := []string{"cali1", "cali2", "cali3", "vm", "eth0"}
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		n := &ported{has: map[string]*policy.Policy{}}
+		n := &ported{has: map[string]policy.Filter{}}
 		p := newPorted(t, n)
 		change := func() {
 			i := r.IntN(4) + 1
@@ -116,9 +131,9 @@ func TestPortsModel(t *testing.T) {
 				name := names[r.IntN(len(names))]
 				n.add(name)
 				if name == "eth0" {
-					check.True(t, n.has[name] == nil, "eth0 has a policy")
+					check.True(t, n.has[name] == (policy.Filter{}), "eth0 has a policy")
 				} else if was, ok := want[name]; ok {
-					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s at once", seed, step, name), judge(n.has[name]), was)
+					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s at once", seed, step, name), judge(n.has[name].Policy), was)
 				}
 			case 1:
 				delete(n.has, names[r.IntN(len(names))])
@@ -133,21 +148,23 @@ func TestPortsModel(t *testing.T) {
 				change()
 			}
 			p.applyPolicies()
-			by := map[string][]*policy.Config{}
+			by, guards := map[string][]*policy.Config{}, map[string]string{}
 			for _, e := range rules.Compile("a", p.store).Endpoints {
 				if e.Name == "x/a-k8s-vm-eth0" {
 					e.Interface = "vm"
 				}
 				by[e.Interface] = append(by[e.Interface], e.Config)
+				guards[e.Interface] = fmt.Sprint("[", e.Addrs[0].As4()[3], "]")
 			}
 			for _, name := range names[:4] {
-				cfg := closed
+				cfg, guard := closed, "[]"
 				if len(by[name]) == 1 {
-					cfg = by[name][0]
+					cfg, guard = by[name][0], guards[name]
 				}
 				want[name] = judge(check.Must(policy.New(cfg))(t))
-				if has := n.has[name]; has != nil {
-					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, name), judge(has), want[name])
+				if has := n.has[name]; has.Policy != nil {
+					check.Equal(t, fmt.Sprintf("seed %d, step %d: %s", seed, step, name), judge(has.Policy), want[name])
+					check.Equal(t, fmt.Sprintf("seed %d, step %d: ARP of %s", seed, step, name), arps(t, has), guard)
 				}
 			}
 		}
@@ -183,10 +200,10 @@ func TestMembersAlone(t *testing.T) {
 
 // Status says of each workload which policies it has, what of them is not done, and why it is closed.
 func TestWorkloadStatus(t *testing.T) {
-	n := &ported{has: map[string]*policy.Policy{}}
+	n := &ported{has: map[string]policy.Filter{}}
 	p := newPorted(t, n)
 	for _, port := range []string{"cali1", "cali9", "eth0"} {
-		n.f(port, nil)
+		n.f(port, policy.Filter{})
 		n.add(port)
 	}
 	delete(n.has, "eth0")
@@ -225,7 +242,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.put("networkpolicies/x/q", "junk")
 	p.applyPolicies()
 	check.True(t, strings.HasSuffix(strings.Split(status(), "\n")[0], `"networkpolicies/x/q: could not be read"`), "status %s", status())
-	check.Equal(t, "an endpoint of a closed namespace passes", judge(n.has["cali1"]), "| | ")
+	check.Equal(t, "an endpoint of a closed namespace passes", judge(n.has["cali1"].Policy), "| | ")
 	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 5)
 }
 
@@ -239,4 +256,32 @@ func TestWorkloadsCheck(t *testing.T) {
 	if _, err := New(n, &c); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
+}
+
+// A guard is there from the first frame on, also if what a Plane takes over has none, and a port that is unguarded has another.
+func TestGuardFirst(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{"cali2": {Policy: check.Must(policy.New(nil))(t)}}}
+	p := newPorted(t, n)
+	n.add("cali1")
+	check.Equal(t, "a port whose endpoint is not known", arps(t, n.has["cali1"]), "[]")
+	check.Equal(t, "what another has left", arps(t, n.has["cali2"]), "[0 1 2 3 4 5]")
+	for i := range 2 {
+		p.put(fmt.Sprintf("workloadendpoints/x/a-k8s-w%d-eth0", i+1), endpoint("x", fmt.Sprint("w", i+1), `"app":"a"`, i+1, ""))
+	}
+	p.applyPolicies()
+	check.Equal(t, "a known endpoint", arps(t, n.has["cali1"]), "[1]")
+	check.Equal(t, "and another", arps(t, n.has["cali2"]), "[2]")
+	delete(n.has, "cali1")
+	n.add("cali1")
+	check.Equal(t, "a port that is back", arps(t, n.has["cali1"]), "[1]")
+	check.Equal(t, "status", fmt.Sprint(p.Status().Workloads[0].Guard.Addrs, p.Status().Workloads[0].Dropped), "[10.65.1.1/32] {0 5 0 0 0 0 0 0}")
+
+	n = &ported{has: map[string]policy.Filter{}}
+	p = check.Must(New(n, &Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali"}, Unguarded: true}}))(t)
+	p.store = new(model.Store)
+	n.add("cali1")
+	check.Equal(t, "unguarded and not known", arps(t, n.has["cali1"]), "[]")
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	p.applyPolicies()
+	check.Equal(t, "unguarded", arps(t, n.has["cali1"]), "[0 1 2 3 4 5]")
 }

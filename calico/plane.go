@@ -28,8 +28,8 @@ const (
 // A Node is what a Plane needs of a *node.Node.
 type Node interface {
 	bgp.Node
-	SetPortPolicies(func(port string, has *policy.Policy) *policy.Policy) error
-	PortPolicies() map[string]*policy.Policy
+	SetPortFilters(func(port string, has policy.Filter) policy.Filter) error
+	PortFilters() map[string]policy.Filter
 }
 
 // A Plane follows the datastore, and has a node do what it says. Make one with New.
@@ -85,7 +85,7 @@ func New(n Node, c *Config) (*Plane, error) {
 	p.start = p.startBGP
 	if w := p.cfg.Workloads; !w.none() {
 		p.filter = newFilter(n, w, p.loop.Wake)
-		if err := n.SetPortPolicies(p.filter.policy); err != nil {
+		if err := n.SetPortFilters(p.filter.of); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Status is what a Plane knows and does, in short.
@@ -96,13 +98,16 @@ type Workload struct {
 	Addrs    []netip.Addr // of the endpoint
 	Policies []string     // that decide, and profiles behind them, in order, such as globalnetworkpolicies/deny-telnet
 	NotDone  []string     // what of these is not done, the first 100 of each
-	Closed   string       // why nothing passes but ARP and neighbour discovery; "" if they decide, or what a Plane before this one has left
+	Closed   string       // why nothing passes; "" if they decide, or what a Plane before this one has left
 	Err      error        // why they could not be put into force: nothing passes
+
+	Guard   policy.GuardConfig // what it may send from and as; zero while that is not known, or Workloads.Unguarded
+	Dropped policy.GuardStats  // of what it has sent as another, or in tunnels, since the port is there
 }
 
 // status lists workloads.
 func (f *filter) status() (list []Workload) {
-	there := f.node.PortPolicies()
+	there := f.node.PortFilters()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ports := map[string]bool{}
@@ -110,22 +115,25 @@ func (f *filter) status() (list []Workload) {
 		ports[port] = true
 	}
 	for port := range f.ports {
-		ports[port] = ports[port] || there[port] != nil
+		ports[port] = ports[port] || there[port].Policy != nil
 	}
 	for _, port := range slices.Sorted(maps.Keys(ports)) {
 		if ports[port] {
-			list = append(list, f.workload(port, there[port] != nil))
+			list = append(list, f.workload(port, there[port]))
 		}
 	}
 	return list
 }
 
 // workload returns what is known of a port. f.mu is held.
-func (f *filter) workload(port string, there bool) Workload {
-	w := Workload{Port: port, There: there}
+func (f *filter) workload(port string, there policy.Filter) Workload {
+	w := Workload{Port: port, There: there.Policy != nil}
 	g := f.ports[port]
-	if g != nil && there {
+	if g != nil && w.There {
 		w.Err = g.err
+	}
+	if there.Guard != nil {
+		w.Dropped = there.Guard.Stats()
 	}
 	switch t := f.by[port]; {
 	case f.by == nil && g != nil && g.cfg == closed:
@@ -137,6 +145,9 @@ func (f *filter) workload(port string, there bool) Workload {
 		w.Closed = t.why
 	default:
 		w.Endpoint, w.Addrs, w.Policies, w.NotDone, w.Closed = t.Name, slices.Clone(t.Addrs), slices.Clone(t.Policies), slices.Clone(t.NotDone), t.Closed
+		if !f.cfg.Unguarded {
+			w.Guard = setting.Clone(*t.Guard)
+		}
 	}
 	return w
 }

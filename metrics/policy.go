@@ -30,12 +30,7 @@ func (s sink) policy(name string, st policy.Stats) {
 
 func (s sink) guard(port, vni string, st policy.GuardStats) {
 	drops := s.with("port", port, "vni", vni).counter("guard_dropped_frames", "Frames of a port that spoke in the name of others, or as what it may not be.", "cause")
-	drops(st.Malformed, "malformed")
-	drops(st.MAC, "mac")
-	drops(st.Address, "address")
-	drops(st.ARP, "arp")
-	drops(st.ND, "nd")
-	drops(st.DHCPServer, "dhcp-server")
-	drops(st.RouterAdvertisement, "router-advertisement")
-	drops(st.Tunnel, "tunnel")
+	for cause, n := range st.All() {
+		drops(n, cause)
+	}
 }

@@ -160,7 +160,7 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 		return
 	}
 	n.closeUnused(wanted)
-	n.dropPortPolicies(wanted)
+	n.dropPortFilters(wanted)
 	n.limits(cfg)
 	n.prober.look()
 	known := n.cfg.unshared()

@@ -23,7 +23,7 @@
 // The settings are those of the packages below, which also check them. Defaults are safe: a TAP gets the MTU that
 // fits the tunnels, also when the MTU of the underlay changes, senders of longer packets get ICMP errors, the MACs of a gateway are in the FDB, and the
 // policy of a member applies before that of its segment. Other owners add rows with [Node.Program], and
-// policies of ports with [Node.SetPortPolicies].
+// filters of ports with [Node.SetPortFilters].
 //
 // A tunnel over packet sockets may have the address of a gateway whose segment has a packet port on the same device, as
 // BGP and flannel need it. They then have one MAC; the gateway answers ARP and pings, and forwards what comes without the tunnel.

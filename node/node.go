@@ -76,8 +76,8 @@ type Node struct {
 	roles    map[roleKey]*vswitch.Role // by SetRole; those of the map do not change
 	left     map[string][]port.Address // what ports leave to tunnels, by port
 
-	portPolicy   func(string, *policy.Policy) *policy.Policy // by SetPortPolicies
-	portPolicies map[string]*policy.Policy                   // by port
+	portFilter  func(string, policy.Filter) policy.Filter // by SetPortFilters
+	portFilters map[string]policy.Filter                  // by port
 }
 
 // rules is a running Policy.
@@ -102,7 +102,7 @@ func New(o *Options) (*Node, error) {
 	n := &Node{
 		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, down: map[string]*outage{}, kick: make(chan struct{}, 1), logged: make(chan loggedBy, 64), left: map[string][]port.Address{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{}, roles: map[roleKey]*vswitch.Role{},
-		portPolicies: map[string]*policy.Policy{},
+		portFilters: map[string]policy.Filter{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	n.prober = newProber(n)

@@ -277,7 +277,11 @@ func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (
 	if r := n.policies[m.Policy]; r != nil {
 		configured = r.Policy
 	}
-	ingress, slots.Egress = policySlots(ingress, n.policyOf(m.Port), configured)
+	given := n.filterOf(m.Port)
+	if given.Guard != nil {
+		ingress = append(ingress, given.Guard)
+	}
+	ingress, slots.Egress = policySlots(ingress, given.Policy, configured)
 	if clamp, err := l3.NewMSSClamp(m.MSSClamp); err == nil {
 		ingress = append(ingress, clamp)
 	}

@@ -125,7 +125,7 @@ func TestJudge(t *testing.T) {
 		}
 		p := check.Must(New(cfg))(t)
 		g := check.Must(NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1), macOf(2)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128"),
-			LinkLocal: r.IntN(2) == 0, DHCPServer: r.IntN(2) == 0, Tunnels: r.IntN(2) == 0}))(t)
+			LinkLocal: r.IntN(2) == 0, DHCPServer: r.IntN(2) == 0, Tunnels: r.IntN(2) == 0, IPIP: r.IntN(2) == 0, VXLAN: r.IntN(2) == 0}))(t)
 		for i := range 60 {
 			if i == 30 {
 				must(t, p.AddToSet("set", prefixes("fd00::/127")...))

@@ -2,12 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 
 	"github.com/gaissmai/bart"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/setting"
@@ -26,6 +28,11 @@ type GuardConfig struct {
 	DHCPServer           bool `json:"dhcpServer,omitempty"`           // allows messages of DHCP and DHCPv6 servers
 	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // allows these, and ICMPv6 redirects
 	Tunnels              bool `json:"tunnels,omitempty"`              // allows VXLAN, GPE, Geneve, GRE and IP in IP
+	IPIP                 bool `json:"ipip,omitempty"`                 // allows IP in IP, also without Tunnels
+	VXLAN                bool `json:"vxlan,omitempty"`                // allows VXLAN, also without Tunnels
+
+	// VXLANPorts are UDP ports that count as VXLAN, besides 4789 and 8472.
+	VXLANPorts []uint16 `json:"vxlanPorts,omitempty"`
 }
 
 // A Guard is a stage that drops frames of a port with the addresses of others. Put it before the
@@ -78,6 +85,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 		return err
 	}
 	own := &identity{GuardConfig: *cfg}
+	own.VXLANPorts = append([]uint16{encap.VXLANPort, encap.LinuxVXLANPort}, cfg.VXLANPorts...)
 	for _, m := range cfg.MACs {
 		own.macs = append(own.macs, m.Uint64())
 	}
@@ -102,6 +110,11 @@ func (cfg *GuardConfig) Check() error {
 		}
 	}
 	checkPrefixes(w, "Addrs", cfg.Addrs)
+	for i, p := range cfg.VXLANPorts {
+		if p == 0 {
+			w.Want(fmt.Sprintf("VXLANPorts[%d]", i), p, "1 to 65535")
+		}
+	}
 	return w.Err()
 }
 
@@ -123,6 +136,14 @@ func (g *Guard) Stats() GuardStats {
 	return GuardStats{
 		Malformed: n(badHeader), MAC: n(badMAC), Address: n(badAddress), ARP: n(badARP), ND: n(badND),
 		DHCPServer: n(isDHCPServer), RouterAdvertisement: n(isRouter), Tunnel: n(isTunnel),
+	}
+}
+
+// All returns the counts by cause, in words.
+func (s GuardStats) All() iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		_ = yield("malformed", s.Malformed) && yield("mac", s.MAC) && yield("address", s.Address) && yield("arp", s.ARP) && yield("nd", s.ND) &&
+			yield("dhcp-server", s.DHCPServer) && yield("router-advertisement", s.RouterAdvertisement) && yield("tunnel", s.Tunnel)
 	}
 }
 

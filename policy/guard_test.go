@@ -109,6 +109,14 @@ func TestGuard(t *testing.T) {
 		{"IP in IP", zero, pkt{kind: "gre", src: 1, dst: 2}, at(23, 4), isTunnel},
 		{"IPv6 in IP", zero, pkt{kind: "gre", src: 1, dst: 2}, at(23, 41), isTunnel},
 		{"VXLAN of a tunnel's end", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, noCause},
+		{"IP in IP alone", GuardConfig{IPIP: true}, pkt{kind: "gre", src: 1, dst: 2}, at(23, 4), noCause},
+		{"IP in IP alone, GRE", GuardConfig{IPIP: true}, pkt{kind: "gre", src: 1, dst: 2}, nil, isTunnel},
+		{"IP in IP alone, VXLAN", GuardConfig{IPIP: true}, pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, isTunnel},
+		{"VXLAN alone", GuardConfig{VXLAN: true, VXLANPorts: []uint16{4444}}, pkt{kind: "udp", src: 1, dst: 2, dport: 4444}, nil, noCause},
+		{"VXLAN alone, Geneve", GuardConfig{VXLAN: true}, pkt{kind: "udp", src: 1, dst: 2, dport: 6081}, nil, isTunnel},
+		{"VXLAN alone, IP in IP", GuardConfig{VXLAN: true}, pkt{kind: "gre", src: 1, dst: 2}, at(23, 4), isTunnel},
+		{"VXLAN, another port", GuardConfig{VXLANPorts: []uint16{4444}}, pkt{kind: "udp", src: 1, dst: 2, dport: 4444}, nil, isTunnel},
+		{"VXLAN, another port, the usual one", GuardConfig{VXLANPorts: []uint16{4444}}, pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, isTunnel},
 		{"GRE of one", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "gre", src: 1, dst: 2}, nil, noCause},
 	} {
 		g, err := NewGuard(&c.cfg)
@@ -158,8 +166,8 @@ func TestGuardUpdate(t *testing.T) {
 	if v := g.Process(&f, frame.At{}); v != frame.Continue {
 		t.Error(v)
 	}
-	err = g.Update(&GuardConfig{MACs: []frame.MAC{{}, frame.Broadcast}, Addrs: prefixes("10.0.0.1/8")})
-	if err == nil || !strings.Contains(err.Error(), "GuardConfig.MACs[1]: ") || !strings.Contains(err.Error(), "GuardConfig.Addrs[0]: ") {
+	err = g.Update(&GuardConfig{MACs: []frame.MAC{{}, frame.Broadcast}, Addrs: prefixes("10.0.0.1/8"), VXLANPorts: []uint16{0}})
+	if err == nil || !strings.Contains(err.Error(), "GuardConfig.VXLANPorts[0]: ") || !strings.Contains(err.Error(), "GuardConfig.MACs[1]: ") || !strings.Contains(err.Error(), "GuardConfig.Addrs[0]: ") {
 		t.Error(err)
 	}
 	if v := g.Process(&f, frame.At{}); v != frame.Continue {

@@ -102,7 +102,11 @@ func (o *identity) source(k *packet) bool {
 // role returns whether a packet is of a server or tunnel that the port may not be.
 func (o *identity) role(k *packet) cause {
 	switch k.protocol {
-	case protoIPIP, protoIPv6, protoGRE:
+	case protoIPIP, protoIPv6:
+		if !o.Tunnels && !o.IPIP {
+			return isTunnel
+		}
+	case protoGRE:
 		if !o.Tunnels {
 			return isTunnel
 		}
@@ -110,11 +114,8 @@ func (o *identity) role(k *packet) cause {
 		if !k.ports {
 			return noCause // a later fragment, useless without its first
 		}
-		switch k.dport {
-		case encap.VXLANPort, encap.LinuxVXLANPort, encap.GPEPort, portGeneve:
-			if !o.Tunnels {
-				return isTunnel
-			}
+		if !o.Tunnels && (k.dport == encap.GPEPort || k.dport == portGeneve || !o.VXLAN && slices.Contains(o.VXLANPorts, k.dport)) {
+			return isTunnel
 		}
 		server, client := uint16(portDHCP6Relay), uint16(portDHCP6)
 		if k.src.is4() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ func workloadRows(w *api.CalicoWorkload) (rows [][]string) {
 		has += " (no such port)"
 	}
 	rows = append(rows, row(what, has))
+	for _, cause := range slices.Sorted(maps.Keys(w.Dropped)) {
+		rows = append(rows, row("dropped, "+what, fmt.Sprint(cause, ": ", w.Dropped[cause])))
+	}
 	for _, n := range w.NotDone {
 		rows = append(rows, row("not done, "+what, n))
 	}

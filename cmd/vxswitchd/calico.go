@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A calicoKeeper runs the section calico.
@@ -128,10 +129,23 @@ func (k *calicoKeeper) macs(st *calico.Status) (list []frame.MAC) {
 	return slices.Compact(list)
 }
 
-// problems are those of the plane, and that the gateway has another MAC than other nodes send VXLAN to.
+// open names tunnels that take VXLAN from hosts that are no nodes.
+func (k *calicoKeeper) open(cfg *calico.Config, s node.Segment) (list []calico.Problem) {
+	for _, t := range k.n.Config().Tunnels {
+		if t.Peers == vtep.AnyPeer && (t.Name == s.Tunnel || slices.ContainsFunc(s.Tunnels, func(x node.SegmentTunnel) bool { return x.Tunnel == t.Name })) {
+			list = append(list, calico.Problem{Resource: "nodes/" + cfg.Node, Why: fmt.Sprintf("tunnel %q takes packets for workloads from hosts that are no nodes; its peers should be \"listed\"", t.Name)})
+		}
+	}
+	return list
+}
+
+// problems are those of the plane, that the gateway has another MAC than other nodes send VXLAN to, and that others may send it.
 func (k *calicoKeeper) problems(st *calico.Status) (list []calico.Problem) {
 	cfg := k.config()
 	for _, s := range k.n.Config().Segments {
+		if cfg != nil && s.VNI == cfg.VXLAN.Segment {
+			list = append(list, k.open(cfg, s)...)
+		}
 		for _, want := range k.macs(st) {
 			if cfg != nil && s.VNI == cfg.VXLAN.Segment && s.Gateway != nil && s.Gateway.VTEPMAC != want && s.Gateway.MAC != want {
 				why := fmt.Sprintf("other nodes send to %v, and the gateway of segment %v has the MAC %v", want, s.VNI, cmp.Or(s.Gateway.VTEPMAC, s.Gateway.MAC))
@@ -165,11 +179,21 @@ func (s *server) getCalico(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range s.calico.problems(&st) {
 		c.Problems = append(c.Problems, api.CalicoProblem(p))
 	}
-	for _, w := range st.Workloads {
-		c.Workloads = append(c.Workloads, api.CalicoWorkload{
-			Port: w.Port, There: w.There, Endpoint: w.Endpoint, Addresses: texts(w.Addrs), Policies: w.Policies, NotDone: w.NotDone, Closed: w.Closed, Error: said(w.Err),
-		})
+	for i := range st.Workloads {
+		c.Workloads = append(c.Workloads, newWorkload(&st.Workloads[i]))
 	}
 	c.More, c.Routes, c.RowError = st.More, st.Rows, said(st.RowErr)
 	return reply(w, c)
+}
+
+func newWorkload(w *calico.Workload) api.CalicoWorkload {
+	x := api.CalicoWorkload{
+		Port: w.Port, There: w.There, Endpoint: w.Endpoint, Addresses: texts(w.Addrs), Policies: w.Policies, NotDone: w.NotDone, Closed: w.Closed, Error: said(w.Err), Dropped: map[string]uint64{},
+	}
+	for cause, n := range w.Dropped.All() {
+		if n > 0 {
+			x.Dropped[cause] = n
+		}
+	}
+	return x
 }

@@ -19,12 +19,13 @@ var (
 	descCalicoResources = describeCalico("resources", "Resources in the datastore.", "kind")
 	descCalicoRoutes    = describeCalico("routes", "Routes to blocks and borrowed addresses that BGP has no part in.")
 	descCalicoWorkloads = describeCalico("workloads", "Ports of workloads, by whether the policies of the cluster decide there, or nothing passes.", "state")
+	descCalicoDropped   = describeCalico("workload_dropped_frames_total", "Frames of a workload that spoke in the name of others, or as what it may not be.", "port", "cause")
 	descCalicoProblems  = describeCalico("problems", "What the datastore asks for and is not done.")
 )
 
 // Describe implements prometheus.Collector.
 func (calicoMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCalicoReady, descCalicoStale, descCalicoResources, descCalicoRoutes, descCalicoWorkloads, descCalicoProblems} {
+	for _, d := range []*prometheus.Desc{descCalicoReady, descCalicoStale, descCalicoResources, descCalicoRoutes, descCalicoWorkloads, descCalicoDropped, descCalicoProblems} {
 		ch <- d
 	}
 }
@@ -49,6 +50,13 @@ func (m calicoMetrics) Collect(ch chan<- prometheus.Metric) {
 	open, closed := decided(st.Workloads)
 	to.gauge(descCalicoWorkloads, float64(open), "open")
 	to.gauge(descCalicoWorkloads, float64(closed), "closed")
+	for _, w := range st.Workloads {
+		if w.There {
+			for cause, n := range w.Dropped.All() {
+				to.count(descCalicoDropped, n, w.Port, cause)
+			}
+		}
+	}
 	to.gauge(descCalicoProblems, float64(len(m.k.problems(&st))+st.More))
 }
 

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 
 	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/batch", "internal/hostaddr", "l3", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
 
-	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "policy"}, "calico/internal/selector": {}, // a module of its own
+	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "frame", "policy"}, "calico/internal/selector": {}, // a module of its own
 
 	"bgp/bench":  {},
 	"evpn/bench": {},

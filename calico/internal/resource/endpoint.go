@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // An Endpoint is a WorkloadEndpoint or a HostEndpoint.
@@ -16,6 +17,9 @@ type Endpoint struct {
 	Profiles  []string
 	Addrs     []netip.Addr
 	Ports     []NamedPort
+
+	MAC    frame.MAC      // of a workload, zero if it is not known
+	Spoofs []netip.Prefix // that a workload may send from besides Addrs, if that is allowed (Felix.Spoofing)
 }
 
 // A NamedPort is a port of an endpoint that rules can name.
@@ -35,7 +39,9 @@ type rawWorkload struct {
 		IPNetworks         []string  `json:"ipNetworks"`
 		Profiles           []string  `json:"profiles"`
 		InterfaceName      string    `json:"interfaceName"`
+		MAC                string    `json:"mac"`
 		Ports              []rawPort `json:"ports"`
+		Spoofs             []string  `json:"allowSpoofedSourcePrefixes"`
 	} `json:"spec"`
 }
 
@@ -68,6 +74,13 @@ func (r *rawWorkload) read(namespace, name string) (*Endpoint, error) {
 			return nil, wrong("spec.ipNetworks", text, "must be an address, or one with /32 or /128")
 		}
 		e.Addrs = append(e.Addrs, p.Addr())
+	}
+	var err error
+	if e.MAC, err = mac("spec.mac", s.MAC); err != nil {
+		return nil, err
+	}
+	if e.Spoofs, err = readNets("spec.allowSpoofedSourcePrefixes", s.Spoofs); err != nil {
+		return nil, err
 	}
 	return e, e.readPorts(s.Ports)
 }

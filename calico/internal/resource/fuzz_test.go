@@ -21,6 +21,7 @@ func FuzzResource(f *testing.F) {
 		{resources + "profiles/kns.n", `{"spec":{"labelsToApply":{"pcns.a":"b"},"ingress":[{"action":"Allow"}]}}`},
 		{resources + "networksets/n/s", `{"metadata":{"labels":{"a":"b"}},"spec":{"nets":["10.0.0.1/8","fd00::/8","x"]}}`},
 		{resources + "workloadendpoints/n/a--b-k8s-p-eth0", `{"metadata":{"labels":{"pcns.a":"b"}},"spec":{"node":"a-b","ipNetworks":["10.0.0.1/32"],"ports":[{"name":"http","protocol":"TCP","port":80},{"protocol":255}]}}`},
+		{resources + "felixconfigurations/default", `{"spec":{"allowIPIPPacketsFromWorkloads":true,"workloadSourceSpoofing":"Any","vxlanPort":4789}}`},
 		{resources + "hostendpoints/h", `{"spec":{"node":"a","expectedIPs":["10.0.0.1",""],"ports":[{"name":"x","protocol":132,"port":1}]}}`},
 	} {
 		f.Add(s[0], []byte(s[1]))

@@ -20,6 +20,7 @@
 //	                                      /networksets/NAMESPACE/NAME        Set
 //	                                      /workloadendpoints/NAMESPACE/NAME  Endpoint
 //	                                      /hostendpoints/NAME                Endpoint
+//	                                      /felixconfigurations/NAME          Felix
 package resource
 
 import (
@@ -49,6 +50,7 @@ const (
 	KindSet
 	KindWorkload
 	KindHost
+	KindFelix
 	KindStagedGlobalPolicy // and two more whose policies do nothing yet
 	KindStagedPolicy
 	KindStagedKubernetesPolicy
@@ -79,6 +81,7 @@ var kinds = [Kinds]struct {
 	KindSet:                    {resources + "networksets/", 1 << 15, etcdMost},
 	KindWorkload:               {resources + "workloadendpoints/", 1 << 17, etcdMost},
 	KindHost:                   {resources + "hostendpoints/", 1 << 14, etcdMost},
+	KindFelix:                  {resources + "felixconfigurations/", 1 << 14, 1 << 16},
 	KindStagedGlobalPolicy:     {resources + "stagedglobalnetworkpolicies/", 1 << 10, etcdMost},
 	KindStagedPolicy:           {resources + "stagednetworkpolicies/", 1 << 10, etcdMost},
 	KindStagedKubernetesPolicy: {resources + "stagedkubernetesnetworkpolicies/", 1 << 10, etcdMost},

@@ -31,10 +31,12 @@ func TestPolicyValues(t *testing.T) {
 		{Key{KindGlobalSet, "s"}, `{"metadata":{"labels":{"a":"b"}},"spec":{"nets":["10.1.2.3/8","fd00::1"]}}`, `{Labels:map[a:b] Profile: Nets:[10.0.0.0/8 fd00::1/128] Wrong:[]}`},
 		{Key{KindSet, "ns/s"}, `{"spec":{"nets":["::ffff:10.0.0.1"]}}`,
 			`{Labels:map[projectcalico.org/namespace:ns] Profile:kns.ns Nets:[] Wrong:[spec.nets "::ffff:10.0.0.1": must be a network, and is left out]}`},
-		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"metadata":{"labels":{"x":"y","pcns.x":"y","pcsa.x":"y","projectcalico.org/namespace":"other"}},"spec":{"node":"a-b","interfaceName":"cali1","orchestrator":"k8s","serviceAccountName":"sa","ipNetworks":["10.0.0.1/32","fd00::1"],"profiles":["kns.ns"],"ports":[{"name":"http","protocol":"TCP","port":80},{"name":"","protocol":"TCP","port":1},{"name":"x","protocol":47,"port":1},{"name":"s","protocol":132,"port":2,"hostPort":3,"hostIP":""}]}}`,
-			`{Node:a-b Interface:cali1 Labels:map[projectcalico.org/namespace:ns projectcalico.org/serviceaccount:sa x:y] Profiles:[kns.ns] Addrs:[10.0.0.1 fd00::1] Ports:[{Name:http Protocol:6 Port:80} {Name:s Protocol:132 Port:2}]}`},
+		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"metadata":{"labels":{"x":"y","pcns.x":"y","pcsa.x":"y","projectcalico.org/namespace":"other"}},"spec":{"node":"a-b","interfaceName":"cali1","orchestrator":"k8s","serviceAccountName":"sa","ipNetworks":["10.0.0.1/32","fd00::1"],"mac":"02:00:00:00:00:01","allowSpoofedSourcePrefixes":["192.0.2.1/24","fd01::/64"],"profiles":["kns.ns"],"ports":[{"name":"http","protocol":"TCP","port":80},{"name":"","protocol":"TCP","port":1},{"name":"x","protocol":47,"port":1},{"name":"s","protocol":132,"port":2,"hostPort":3,"hostIP":""}]}}`,
+			`{Node:a-b Interface:cali1 Labels:map[projectcalico.org/namespace:ns projectcalico.org/serviceaccount:sa x:y] Profiles:[kns.ns] Addrs:[10.0.0.1 fd00::1] Ports:[{Name:http Protocol:6 Port:80} {Name:s Protocol:132 Port:2}] MAC:02:00:00:00:00:01 Spoofs:[192.0.2.0/24 fd01::/64]}`},
 		{Key{KindHost, "h"}, `{"metadata":{"labels":{"x":"y"}},"spec":{"node":"a","interfaceName":"*","expectedIPs":["10.0.0.1"],"profiles":["p"],"ports":[{"name":"ssh","protocol":"TCP","port":22}]}}`,
-			`{Node:a Interface:* Labels:map[x:y] Profiles:[p] Addrs:[10.0.0.1] Ports:[{Name:ssh Protocol:6 Port:22}]}`},
+			`{Node:a Interface:* Labels:map[x:y] Profiles:[p] Addrs:[10.0.0.1] Ports:[{Name:ssh Protocol:6 Port:22}] MAC:00:00:00:00:00:00 Spoofs:[]}`},
+		{Key{KindFelix, "default"}, `{"spec":{"allowIPIPPacketsFromWorkloads":true,"workloadSourceSpoofing":"any","vxlanPort":4444,"ipipEnabled":true}}`, `{IPIP:true VXLAN:<nil> Spoofing:true VXLANPort:4444}`},
+		{Key{KindFelix, "node.a"}, `{"spec":{"allowVXLANPacketsFromWorkloads":false,"workloadSourceSpoofing":"Disabled"}}`, `{IPIP:<nil> VXLAN:false Spoofing:false VXLANPort:0}`},
 		{Key{KindStagedPolicy, "ns/p"}, `whatever`, `{}`},
 	} {
 		got, err := Parse(c.key, []byte(c.value))
@@ -46,6 +48,8 @@ func TestPolicyValues(t *testing.T) {
 		switch p := got.(type) {
 		case *Policy:
 			text = fmt.Sprintf("{Tier:%s Order:%v Selector:%s Ingress:%v Egress:%v Host:%v Forward:%v}", p.Tier, p.Order, p.Selector, shown(p.Ingress), shown(p.Egress), p.Host, p.Forward)
+		case *Felix:
+			text = fmt.Sprintf("{IPIP:%s VXLAN:%s Spoofing:%s VXLANPort:%d}", said(p.IPIP), said(p.VXLAN), said(p.Spoofing), p.VXLANPort)
 		case *Profile:
 			text = fmt.Sprintf("{Labels:%v Ingress:%v Egress:%v}", p.Labels, shown(p.Ingress), shown(p.Egress))
 		}
@@ -53,6 +57,13 @@ func TestPolicyValues(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.key, text, c.want)
 		}
 	}
+}
+
+func said(b *bool) string {
+	if b == nil {
+		return "<nil>"
+	}
+	return fmt.Sprint(*b)
 }
 
 func shown(r *Rules) any {
@@ -108,6 +119,10 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"spec":{"node":"a"}}`, `spec.node "a": must be that of the key`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1%x"]}}`, "spec.ipNetworks"},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ports":[{"name":"x","protocol":"XYZ","port":1}]}}`, `spec.ports.protocol "XYZ": must be 1 to 255, TCP`},
+		{Key{KindFelix, "default"}, `{"spec":{"vxlanPort":65536}}`, `spec.vxlanPort "65536": must be 1 to 65535`},
+		{Key{KindFelix, "default"}, `{"spec":{"workloadSourceSpoofing":"All"}}`, `spec.workloadSourceSpoofing "All": must be Any or Disabled`},
+		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","mac":"01:00:00:00:00:01"}}`, `spec.mac "01:00:00:00:00:01": must be the MAC of one host`},
+		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","allowSpoofedSourcePrefixes":["x"]}}`, `spec.allowSpoofedSourcePrefixes "x": must be a network`},
 		{Key{KindHost, "h"}, `{"spec":{"expectedIPs":["x"]}}`, `spec.expectedIPs "x": must be an IPv4 or IPv6 address`},
 		{Key{KindHost, "h"}, strings.Repeat(" ", etcdMost+1), "must be at most 2097152"},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // Parse reads a value: a *Pool, *Node, *Configuration, *Peer, *Filter, *Block or *Affinity; of policy a *Tier, *Policy, *Profile, *Set,
-// *Endpoint or *Staged. An error names the field.
+// *Endpoint, *Felix or *Staged. An error names the field.
 func Parse(k Key, value []byte) (any, error) {
 	if most := kinds[k.Kind].size; len(value) > most {
 		return nil, fmt.Errorf("%d bytes; must be at most %d", len(value), most)
@@ -56,6 +56,8 @@ func parsePolicy(k Key, value []byte) (any, error) {
 		return parse(value, func(r *rawWorkload) (*Endpoint, error) { return r.read(namespace, name) })
 	case KindHost:
 		return parse(value, (*rawHost).read)
+	case KindFelix:
+		return parse(value, (*rawFelix).read)
 	case KindStagedGlobalPolicy, KindStagedPolicy, KindStagedKubernetesPolicy:
 		return new(Staged), nil
 	}

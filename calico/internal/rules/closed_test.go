@@ -89,6 +89,9 @@ func TestClosed(t *testing.T) {
 		"a profile that nobody made":      {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"profiles":["gone"]`)}, true, "profiles/gone", "it denies"},
 		"a workload without its node":     {data{"workloadendpoints/prod/m-k8s-x-eth0": spec(`"node":"n"`)}, true, "workloadendpoints/prod/m-k8s-x-eth0", `spec.node "n": must be that of the key`},
 		"a workload with a wrong address": {data{"workloadendpoints/prod/m-k8s-x-eth0": spec(`"node":"m","ipNetworks":["x"]`)}, true, "workloadendpoints/prod/m-k8s-x-eth0", `spec.ipNetworks "x"`},
+		"addresses of others": {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"allowSpoofedSourcePrefixes":["192.0.2.0/24"]`)}, false,
+			"workloadendpoints/" + server, "workloadSourceSpoofing: Any: it has no traffic"},
+		"a FelixConfiguration": {data{"felixconfigurations/default": spec(`"vxlanPort":-1`)}, true, "felixconfigurations/default", `spec.vxlanPort "-1"`},
 		"more rules than there can be": {data{"globalnetworkpolicies/x": spec(`"order":2,"ingress":[` + strings.Repeat(`{"action":"Log"},`, policy.MaxRules) + `{"action":"Allow"}]`)}, false,
 			"workloadendpoints/" + server, "has more than the 16000 rules"},
 	} {

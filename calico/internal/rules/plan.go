@@ -21,7 +21,7 @@
 // nothing, as in Calico. Frames other than IP, ARP and neighbour discovery do not pass. A rule with an ICMPv6 type of neighbour discovery
 // is about that of the workload, too, which in Calico no policy is about.
 //
-// What tells hosts apart, and encapsulation by workloads, is for a policy.Guard.
+// The policy.GuardConfig of an endpoint has its MAC and addresses, and says which tunnels the FelixConfigurations let it make.
 package rules
 
 import (
@@ -50,6 +50,7 @@ type Endpoint struct {
 	Name      string // NAMESPACE/NAME
 	Interface string
 	Addrs     []netip.Addr
+	Guard     *policy.GuardConfig
 	*Ruling
 }
 
@@ -71,6 +72,7 @@ type compiler struct {
 	tiers    []*tier
 	profiles map[string]*ruled
 	sets     sets
+	felix    resource.Felix     // without nil
 	rulings  map[string]*Ruling // by what they are made of
 	shut     string             // why nobody has traffic
 	unread   map[string]string  // namespaces with a policy that could not be read, "" for all, and which
@@ -86,10 +88,11 @@ func Compile(node string, s *model.Store) *Plan {
 	x.sets.read(s)
 	x.readTiers()
 	x.readProfiles()
+	x.readFelix(node)
 	x.notCarried(node)
 	for name, e := range model.All[resource.Endpoint](s, resource.KindWorkload) {
 		if e.Node == node && len(e.Addrs) > 0 {
-			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.ruling(name, e)})
+			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.guard(e), x.ruling(name, e)})
 		}
 	}
 	return x.plan
@@ -150,6 +153,10 @@ func (x *compiler) notCarried(node string) {
 func (x *compiler) ruling(name string, e *resource.Endpoint) *Ruling {
 	namespace, _, _ := strings.Cut(name, "/")
 	if why := cmp.Or(x.shut, x.unread[""], x.unread[namespace]); why != "" {
+		return x.made("\x00"+why, nil, why)
+	}
+	if why := x.spoofing(e); why != "" {
+		x.problem("workloadendpoints/"+name, "%s: it has no traffic", why)
 		return x.made("\x00"+why, nil, why)
 	}
 	labels := x.sets.labels(e.Labels, e.Profiles)

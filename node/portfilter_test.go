@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
@@ -24,18 +25,18 @@ type ruler struct {
 	news map[string]int // without a policy that the port has had
 }
 
-func (r *ruler) policy(name string, has *policy.Policy) *policy.Policy {
+func (r *ruler) filter(name string, has policy.Filter) policy.Filter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if name[0] != 'w' {
-		return nil
+		return policy.Filter{}
 	}
-	if has != nil {
+	if has.Policy != nil {
 		return has
 	}
 	r.news[name]++
 	r.of[name] = check.Must(policy.New(&policy.Config{Default: policy.Deny}))(r.t)
-	return r.of[name]
+	return policy.Filter{Policy: r.of[name]}
 }
 
 func (r *ruler) set(name string, a policy.Action) {
@@ -78,7 +79,7 @@ func (p *postman) stops(from *port.Pipe, by *policy.Policy, what string) {
 	}
 }
 
-func TestPortPolicies(t *testing.T) {
+func TestPortFilters(t *testing.T) {
 	n := running(t)
 	must(t, n.Policy(Policy{Name: "member"}))
 	seg := addSegment(t, n, 10, nil)
@@ -91,7 +92,7 @@ func TestPortPolicies(t *testing.T) {
 	m := &postman{t: t, to: to}
 	m.passes(w, "no policy")
 	r := &ruler{t: t, of: map[string]*policy.Policy{}, news: map[string]int{}}
-	must(t, n.SetPortPolicies(r.policy))
+	must(t, n.SetPortFilters(r.filter))
 	m.stops(w, r.of["w1"], "a closed port")
 	r.set("w1", policy.Allow)
 	m.passes(w, "an open port")
@@ -104,26 +105,56 @@ func TestPortPolicies(t *testing.T) {
 	must(t, n.Update(func(c *Config) error { c.Policies[0].Default = policy.Deny; return nil }))
 	m.stops(late, n.Policies()["member"], "the policy of the configuration behind that of the port")
 	must(t, n.Update(func(c *Config) error { c.Policies[0].Default = policy.Allow; return nil }))
-	check.Equal(t, "ports", fmt.Sprint(slices.Sorted(maps.Keys(n.PortPolicies()))), "[w1 w2]")
+	check.Equal(t, "ports", fmt.Sprint(slices.Sorted(maps.Keys(n.PortFilters()))), "[w1 w2]")
 
 	must(t, seg.Remove(w))
-	check.Equal(t, "ports", fmt.Sprint(slices.Sorted(maps.Keys(n.PortPolicies()))), "[w2]")
+	check.Equal(t, "ports", fmt.Sprint(slices.Sorted(maps.Keys(n.PortFilters()))), "[w2]")
 	w = add("w1", "")
 	m.stops(w, r.of["w1"], "a port that is another one by its name")
 	check.Equal(t, "asked", fmt.Sprint(r.news), "map[w1:2 w2:1]")
 
 	var had []string
-	must(t, n.SetPortPolicies(func(name string, has *policy.Policy) *policy.Policy {
-		if has != nil {
+	must(t, n.SetPortFilters(func(name string, has policy.Filter) policy.Filter {
+		if has.Policy != nil {
 			had = append(had, name)
 		}
 		return has
 	}))
 	slices.Sort(had)
 	check.Equal(t, "what ports have had", fmt.Sprint(had), "[w1 w2]")
-	must(t, n.SetPortPolicies(nil))
+	must(t, n.SetPortFilters(nil))
 	m.passes(w, "no policy any more")
-	check.Equal(t, "policies", len(n.PortPolicies()), 0)
+	check.Equal(t, "policies", len(n.PortFilters()), 0)
 	n.Close()
-	check.True(t, errors.Is(n.SetPortPolicies(nil), net.ErrClosed), "a closed node takes policies")
+	check.True(t, errors.Is(n.SetPortFilters(nil), net.ErrClosed), "a closed node takes policies")
+}
+
+// A guard that a port is given counts its frames before its policy does, from the first one on, and behind the member's own.
+func TestPortGuards(t *testing.T) {
+	n := running(t)
+	seg := addSegment(t, n, 10, nil)
+	g := check.Must(policy.NewGuard(&policy.GuardConfig{MACs: []frame.MAC{{2, 9}}}))(t)
+	must(t, n.SetPortFilters(func(name string, has policy.Filter) policy.Filter {
+		if name != "w" {
+			return policy.Filter{}
+		}
+		return policy.Filter{Guard: g}
+	}))
+	w, to := port.NewPipe(&port.PipeConfig{Name: "w"}), port.NewPipe(&port.PipeConfig{Name: "to"})
+	must(t, seg.Add(to, nil))
+	must(t, seg.Add(w, &Member{Guard: &policy.GuardConfig{}}))
+	m := &postman{t: t, to: to}
+	must(t, w.Send(greeting(1, 0)))
+	for end := time.Now().Add(time.Minute); g.Stats().MAC != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%+v", g.Stats())
+		}
+	}
+	must(t, g.Update(&policy.GuardConfig{MACs: []frame.MAC{frame.MAC(greeting(2, 0)[6:])}}))
+	m.n = 1
+	m.passes(w, "the guard's MAC")
+	check.Equal(t, "the guard of the member", n.Guards()[10]["w"].Stats(), policy.GuardStats{})
+	check.True(t, n.PortFilters()["w"].Guard == g, "filters %v", n.PortFilters())
+	must(t, n.SetPortFilters(nil))
+	m.passes(w, "no guard any more")
 }

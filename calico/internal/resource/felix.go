@@ -1,0 +1,36 @@
+package resource
+
+import "strings"
+
+// A Felix is what a FelixConfiguration says of workloads. What is nil or 0 is not said.
+type Felix struct {
+	IPIP, VXLAN *bool  // workloads may make such tunnels
+	Spoofing    *bool  // workloads may have Endpoint.Spoofs
+	VXLANPort   uint16 // of the cluster
+}
+
+type rawFelix struct {
+	Spec struct {
+		IPIP      *bool  `json:"allowIPIPPacketsFromWorkloads"`
+		VXLAN     *bool  `json:"allowVXLANPacketsFromWorkloads"`
+		Spoofing  string `json:"workloadSourceSpoofing"`
+		VXLANPort int    `json:"vxlanPort"`
+	} `json:"spec"`
+}
+
+func (r *rawFelix) read() (*Felix, error) {
+	s := &r.Spec
+	if s.VXLANPort < 0 || s.VXLANPort > 0xffff {
+		return nil, wrong("spec.vxlanPort", s.VXLANPort, "must be 1 to 65535")
+	}
+	f := &Felix{IPIP: s.IPIP, VXLAN: s.VXLAN, VXLANPort: uint16(s.VXLANPort)}
+	switch {
+	case strings.EqualFold(s.Spoofing, "Any"):
+		f.Spoofing = new(true)
+	case strings.EqualFold(s.Spoofing, "Disabled"):
+		f.Spoofing = new(false)
+	case s.Spoofing != "":
+		return nil, wrong("spec.workloadSourceSpoofing", s.Spoofing, "must be Any or Disabled")
+	}
+	return f, nil
+}
