@@ -3,6 +3,7 @@ module github.com/vxswitch/vxswitch/calico
 go 1.26.0
 
 require (
+	github.com/google/gopacket v1.1.19
 	github.com/vxswitch/vxswitch v0.0.0
 	github.com/vxswitch/vxswitch/bgp v0.0.0
 	github.com/vxswitch/vxswitch/flannel v0.0.0
