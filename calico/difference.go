@@ -26,7 +26,7 @@ func (d differences) of(a, b *policy.Config) *policy.SetChanges {
 }
 
 func difference(a, b *policy.Config) *policy.SetChanges {
-	if a.Default != b.Default || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !reflect.DeepEqual(a.Tiers, b.Tiers) {
+	if a.Default != b.Default || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !same(a.Tiers, b.Tiers) && !reflect.DeepEqual(a.Tiers, b.Tiers) {
 		return nil
 	}
 	c := &policy.SetChanges{
@@ -50,10 +50,16 @@ func sameNames[T any](a, b map[string][]T) bool {
 	return len(a) == len(b)
 }
 
+// same reports whether two lists are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // compare notes what sets get and lose. Their members are in order.
 func compare[T any](a, b, add, del map[string][]T, order func(x, y T) int) {
 	for name, was := range a {
 		is := b[name]
+		if same(was, is) {
+			continue
+		}
 		for len(was) > 0 || len(is) > 0 {
 			switch {
 			case len(was) == 0 || len(is) > 0 && order(is[0], was[0]) < 0:

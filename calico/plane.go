@@ -44,17 +44,18 @@ type Plane struct {
 
 	start func(*bgp.Config) (speaker, error)
 
-	mu      sync.Mutex
-	cfg     Config
-	moved   func()       // ends what follows the datastore of Etcd, nil before
-	store   *model.Store // nil before it has been read
-	plan    *model.Plan  // as applied, nil before
-	ruled   *ruled       // likewise
-	rowErr  error
-	bgpErr  error
-	stale   time.Time
-	lastErr string
-	run     *running // nil without BGP
+	mu       sync.Mutex
+	cfg      Config
+	moved    func()         // ends what follows the datastore of Etcd, nil before
+	store    *model.Store   // nil before it has been read
+	plan     *model.Plan    // as applied, nil before
+	ruled    *ruled         // likewise
+	compiler rules.Compiler // of policies
+	rowErr   error
+	bgpErr   error
+	stale    time.Time
+	lastErr  string
+	run      *running // nil without BGP
 }
 
 // A ruled is what of the plan of policies Status needs.
@@ -212,7 +213,7 @@ func (p *Plane) apply() bool {
 func (p *Plane) rule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	plan := rules.Compile(p.cfg.Node, p.store)
+	plan := p.compiler.Compile(p.cfg.Node, p.store)
 	is := &ruled{append(plan.Problems, p.filter.set(plan)...), plan.More}
 	if p.ruled == nil {
 		p.ruled = new(ruled)

@@ -26,6 +26,28 @@ type Store struct {
 	of      [resource.Kinds]map[string]entry
 	strange map[string]error // keys that are none
 	left    [resource.Kinds]int
+	changed []resource.Key // of policy
+	more    bool           // changes that are not in changed
+}
+
+// maxChanged is how many changes are told one by one.
+const maxChanged = 1 << 12
+
+// Changes returns the keys of policy that have changed since it was called before, false if these are too many to tell.
+func (s *Store) Changes() (keys []resource.Key, ok bool) {
+	keys, ok = s.changed, !s.more
+	s.changed, s.more = nil, false
+	return keys, ok
+}
+
+func (s *Store) note(k resource.Key) {
+	switch {
+	case s.more || !k.Kind.OfPolicy():
+	case len(s.changed) == maxChanged:
+		s.changed, s.more = nil, true
+	default:
+		s.changed = append(s.changed, k)
+	}
 }
 
 // An entry is a resource, or why its value is none.
@@ -39,6 +61,15 @@ const maxStrange = 100
 
 // Reset forgets everything.
 func (s *Store) Reset() { *s = Store{} }
+
+// Clone returns a store with the same resources, of which no change has been told.
+func (s *Store) Clone() *Store {
+	c := &Store{strange: maps.Clone(s.strange), left: s.left}
+	for k := range s.of {
+		c.of[k] = maps.Clone(s.of[k])
+	}
+	return c
+}
 
 // Put reads a value. A wrong one takes the place of the one that was there before. Of too many resources the newest are left out.
 func (s *Store) Put(key string, value []byte) {
@@ -58,6 +89,7 @@ func (s *Store) Put(key string, value []byte) {
 	}
 	v, err := resource.Parse(k, value)
 	of[k.Name] = entry{v, err}
+	s.note(k)
 }
 
 // Delete forgets what a key has said.
@@ -65,6 +97,7 @@ func (s *Store) Delete(key string) {
 	delete(s.strange, key[:min(len(key), 300)])
 	if k, err := resource.ParseKey(key); err == nil {
 		delete(s.of[k.Kind], k.Name)
+		s.note(k)
 	}
 }
 
@@ -101,6 +134,9 @@ func (s *Store) Unread(k resource.Kind) (names []string) {
 	slices.Sort(names)
 	return names
 }
+
+// Names returns the names of resources of a kind, in no order, wrong ones among them.
+func (s *Store) Names(k resource.Kind) iter.Seq[string] { return maps.Keys(s.of[k]) }
 
 // Len is how many resources of a kind there are, wrong ones among them.
 func (s *Store) Len(k resource.Kind) int { return len(s.of[k]) }

@@ -9,8 +9,9 @@ import (
 )
 
 // convert makes rules of package policy of those of a policy or profile. What goes into a workload leaves the switch.
-func (x *compiler) convert(group string, denies bool, key resource.Key, ingress, egress *resource.Rules) *ruled {
-	r := &ruled{key: key.String(), group: group, denies: denies, rules: map[policy.Direction][]policy.Rule{}}
+func (x *Compiler) convert(group string, denies bool, key resource.Key, ingress, egress *resource.Rules) *ruled {
+	x.ids++
+	r := &ruled{id: x.ids, key: key.String(), group: group, denies: denies, rules: map[policy.Direction][]policy.Rule{}}
 	if ingress != nil {
 		r.rules[policy.Egress] = x.all(key, *ingress)
 	}
@@ -20,7 +21,8 @@ func (x *compiler) convert(group string, denies bool, key resource.Key, ingress,
 	return r
 }
 
-func (x *compiler) all(key resource.Key, rules resource.Rules) (list []policy.Rule) {
+func (x *Compiler) all(key resource.Key, rules resource.Rules) (list []policy.Rule) {
+	x.Work.Rules += len(rules)
 	for i := range rules {
 		if r, ok := x.rule(&rules[i]); ok {
 			r.Name = key.String() + " " + rules[i].Field
@@ -47,7 +49,7 @@ func action(r *resource.PolicyRule) (policy.Action, bool) {
 }
 
 // rule makes one of package policy, false for one that is about nothing, or left out.
-func (x *compiler) rule(r *resource.PolicyRule) (p policy.Rule, ok bool) {
+func (x *Compiler) rule(r *resource.PolicyRule) (p policy.Rule, ok bool) {
 	if p.Action, ok = action(r); !ok {
 		return p, false
 	}
@@ -79,7 +81,7 @@ func (x *compiler) rule(r *resource.PolicyRule) (p policy.Rule, ok bool) {
 }
 
 // names returns the sets of named ports. Those of endpoints that the selector does not choose are no matter.
-func (x *compiler) names(names []string, e *resource.Entity, protocol uint8) (list []string) {
+func (x *Compiler) names(names []string, e *resource.Entity, protocol uint8) (list []string) {
 	for _, name := range names {
 		list = append(list, x.sets.named(name, protocol, e.Selector))
 	}

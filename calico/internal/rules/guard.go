@@ -10,7 +10,7 @@ import (
 )
 
 // readFelix reads what the FelixConfigurations of all nodes, and then of this one, allow workloads.
-func (x *compiler) readFelix(node string) {
+func (x *Compiler) readFelix(node string) {
 	x.felix = resource.Felix{IPIP: new(false), VXLAN: new(false), Spoofing: new(false)}
 	for _, name := range []string{"default", "node." + node} {
 		f := model.One[resource.Felix](x.s, resource.KindFelix, name)
@@ -29,7 +29,7 @@ func (x *compiler) readFelix(node string) {
 }
 
 // guard returns what keeps a workload to its own addresses.
-func (x *compiler) guard(e *resource.Endpoint) *policy.GuardConfig {
+func (x *Compiler) guard(e *resource.Endpoint) *policy.GuardConfig {
 	g := &policy.GuardConfig{IPIP: *x.felix.IPIP, VXLAN: *x.felix.VXLAN, Tunnels: *x.felix.IPIP && *x.felix.VXLAN}
 	if e.MAC != (frame.MAC{}) {
 		g.MACs = []frame.MAC{e.MAC}
@@ -45,7 +45,7 @@ func (x *compiler) guard(e *resource.Endpoint) *policy.GuardConfig {
 }
 
 // spoofing is why an endpoint has no traffic that asks for addresses of others, as in Felix; "" if it may, or asks for none.
-func (x *compiler) spoofing(e *resource.Endpoint) string {
+func (x *Compiler) spoofing(e *resource.Endpoint) string {
 	if len(e.Spoofs) == 0 || *x.felix.Spoofing {
 		return ""
 	}

@@ -26,11 +26,14 @@ type ordered struct {
 	*resource.Policy
 	key   resource.Key
 	tie   string // decides between policies of one order
+	in    *tier
 	rules *ruled // nil until somebody needs them
 }
 
 // A ruled is the rules of a policy, or of a profile, for each direction that it is about.
 type ruled struct {
+	id      uint64
+	used    uint64 // by the last of these plans
 	key     string // that of the policy, such as profiles/kns.default
 	group   string // the tier that they are in
 	denies  bool   // it has traffic denied on which no rule decides
@@ -38,8 +41,16 @@ type ruled struct {
 	notDone []string // what is not done, with the key
 }
 
-// readTiers puts tiers and their policies in order. A tier that is missing is the last one, as in Calico.
-func (x *compiler) readTiers() {
+// readTiers puts tiers and their policies in order. A tier that is missing is the last one, as in Calico. Policies that were there before
+// have the rules that they had.
+func (x *Compiler) readTiers() {
+	old := map[*resource.Policy]*ordered{}
+	x.before = map[*resource.Policy]bool{}
+	for _, p := range x.read {
+		old[p.Policy], x.before[p.Policy] = p, true
+	}
+	x.round++
+	x.tiers, x.read = nil, nil
 	by := map[string]*tier{}
 	for name, t := range model.All[resource.Tier](x.s, resource.KindTier) {
 		by[name] = &tier{name: name, order: t.Order, pass: t.Pass}
@@ -55,10 +66,13 @@ func (x *compiler) readTiers() {
 				t = &tier{name: p.Tier, order: math.Inf(1), missing: true}
 				by[p.Tier] = t
 				x.tiers = append(x.tiers, t)
-				x.problem(o.key.String(), "spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier)
+			}
+			o.in = t
+			if was := old[p]; was != nil && was.in.pass == t.pass && was.in.missing == t.missing {
+				o.rules = was.rules
 			}
 			t.policies = append(t.policies, o)
-			x.named(o)
+			x.read = append(x.read, o)
 		}
 	}
 	add(resource.KindGlobalPolicy, "GlobalNetworkPolicy")
@@ -78,7 +92,10 @@ func (x *compiler) readTiers() {
 }
 
 // named names what of a policy is not done.
-func (x *compiler) named(p *ordered) {
+func (x *Compiler) named(p *ordered) {
+	if p.in.missing {
+		x.problem(p.key.String(), "spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier)
+	}
 	for _, why := range p.notDone() {
 		x.problem(p.key.String(), "%s", why)
 	}
@@ -127,7 +144,7 @@ func (r *ruled) lack(list ...string) {
 }
 
 // ruled returns the rules of a policy of a tier.
-func (x *compiler) ruled(t *tier, p *ordered) *ruled {
+func (x *Compiler) ruled(t *tier, p *ordered) *ruled {
 	if p.rules == nil {
 		p.rules = x.convert("tier "+t.name, !t.pass, p.key, p.Ingress, p.Egress)
 		p.rules.lack(p.notDone()...)
@@ -139,7 +156,7 @@ func (x *compiler) ruled(t *tier, p *ordered) *ruled {
 }
 
 // readProfiles names what is wrong with profiles.
-func (x *compiler) readProfiles() {
+func (x *Compiler) readProfiles() {
 	for name, p := range model.All[resource.Profile](x.s, resource.KindProfile) {
 		for _, why := range wrong(p.Ingress, p.Egress) {
 			x.problem(resource.Key{Kind: resource.KindProfile, Name: name}.String(), "%s", why)
@@ -147,14 +164,28 @@ func (x *compiler) readProfiles() {
 	}
 }
 
+// A profiled is the rules of a profile, which is nil if there is none.
+type profiled struct {
+	*resource.Profile
+	*ruled
+}
+
 // profile returns the rules of a profile. One that is missing denies, as in Calico.
-func (x *compiler) profile(name string) *ruled {
-	r := x.profiles[name]
-	if r != nil {
-		return r
-	}
-	key := resource.Key{Kind: resource.KindProfile, Name: name}
+func (x *Compiler) profile(name string) *ruled {
 	p := model.One[resource.Profile](x.s, resource.KindProfile, name)
+	r := x.profiles[name]
+	if r == nil || r.Profile != p {
+		r = &profiled{p, x.readProfile(name, p)}
+		x.profiles[name] = r
+	}
+	if r.used != x.n && p == nil && name != resource.AllowProfile {
+		x.problem(r.key, "there is none that could be read: it denies")
+	}
+	return r.ruled
+}
+
+func (x *Compiler) readProfile(name string, p *resource.Profile) (r *ruled) {
+	key := resource.Key{Kind: resource.KindProfile, Name: name}
 	switch {
 	case p != nil:
 		r = x.convert("profile "+name, false, key, p.Ingress, p.Egress)
@@ -165,8 +196,6 @@ func (x *compiler) profile(name string) *ruled {
 	default:
 		r = x.convert("profile "+name, true, key, new(resource.Rules), new(resource.Rules))
 		r.lack("there is none that could be read: it denies")
-		x.problem(key.String(), "there is none that could be read: it denies")
 	}
-	x.profiles[name] = r
 	return r
 }

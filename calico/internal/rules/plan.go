@@ -26,8 +26,10 @@ package rules
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -65,40 +67,142 @@ type Ruling struct {
 	Closed   string   // why nothing passes, whatever they say; "" if they decide
 }
 
-// A compiler makes a Plan.
-type compiler struct {
+// A Compiler makes Plans of what changes. The zero value has made none. It compiles again what a change touches: a policy or profile that
+// is another one, the endpoints whose labels are, and members of sets of what has addresses.
+type Compiler struct {
+	Work Work
+
+	node     string
 	s        *model.Store
 	plan     *Plan
+	n        uint64 // of the plan
 	tiers    []*tier
-	profiles map[string]*ruled
+	read     []*ordered                // policies as they were read
+	round    uint64                    // of tiers
+	before   map[*resource.Policy]bool // of the round before
+	profiles map[string]*profiled
 	sets     sets
 	felix    resource.Felix     // without nil
-	rulings  map[string]*Ruling // by what they are made of
+	chosen   map[string]*choice // by endpoint
+	rulings  map[string]*made   // by what they are made of, of the plan before
+	made     map[string]*made   // of this plan
+	ids      uint64             // of ruled
 	shut     string             // why nobody has traffic
 	unread   map[string]string  // namespaces with a policy that could not be read, "" for all, and which
 }
 
+// Work counts what a Compiler has done since it was made.
+type Work struct {
+	Selected int // selectors that were asked whether they choose something
+	Rules    int // rules that were read
+	Rulings  int // that were put together
+}
+
+// A choice is the policies that select an endpoint.
+type choice struct {
+	labels []selector.Labels
+	round  uint64
+	by     map[*resource.Policy]bool
+	list   []selected
+}
+
+type selected struct {
+	*tier
+	*ordered
+}
+
+// A made is a Ruling, and its config even if that has too many rules.
+type made struct {
+	*Ruling
+	all *policy.Config
+}
+
 // Compile says what the workloads of a node may do. It says the same for the same resources.
 func Compile(node string, s *model.Store) *Plan {
-	x := &compiler{s: s, plan: &Plan{}, profiles: map[string]*ruled{}, rulings: map[string]*Ruling{}, unread: map[string]string{}}
+	return new(Compiler).compile(node, s, nil, false)
+}
+
+// Compile is like the function Compile, after changes of a store that are told to nobody else.
+func (x *Compiler) Compile(node string, s *model.Store) *Plan {
+	keys, all := s.Changes()
+	return x.compile(node, s, keys, all && x.s == s && x.node == node)
+}
+
+// compile makes a plan after changes, or if these are not known, of everything.
+func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, known bool) *Plan {
+	if known {
+		x.change(keys)
+	} else {
+		*x = Compiler{Work: x.Work, node: node, s: s, profiles: map[string]*profiled{}}
+		x.sets.read(s, &x.Work)
+		x.readTiers()
+	}
+	x.n++
+	x.plan, x.unread, x.shut = &Plan{}, map[string]string{}, ""
 	for _, p := range s.Problems(true) {
 		x.problem(p.Resource, "%s", p.Why)
 	}
 	x.closed()
-	x.sets.read(s)
-	x.readTiers()
+	for _, p := range x.read {
+		x.named(p)
+	}
 	x.readProfiles()
 	x.readFelix(node)
 	x.notCarried(node)
+	x.made = map[string]*made{}
+	chosen := map[string]*choice{}
 	for name, e := range model.All[resource.Endpoint](s, resource.KindWorkload) {
 		if e.Node == node && len(e.Addrs) > 0 {
 			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.guard(e), x.ruling(name, e)})
+			if c := x.chosen[name]; c != nil {
+				chosen[name] = c
+			}
 		}
 	}
+	x.chosen = chosen
+	x.settle()
 	return x.plan
 }
 
-func (x *compiler) problem(of string, format string, args ...any) {
+// change reads again what has changed.
+func (x *Compiler) change(keys []resource.Key) {
+	again := false
+	for _, k := range keys {
+		switch k.Kind {
+		case resource.KindTier, resource.KindGlobalPolicy, resource.KindPolicy:
+			again = true
+		case resource.KindProfile:
+			x.sets.profile(k.Name)
+		case resource.KindWorkload, resource.KindHost, resource.KindGlobalSet, resource.KindSet:
+			x.sets.change(k)
+		}
+	}
+	if again {
+		x.readTiers()
+	}
+}
+
+// settle forgets what this plan has not used.
+func (x *Compiler) settle() {
+	used := map[*policy.Config]bool{}
+	for _, m := range x.made {
+		used[m.all] = true
+	}
+	x.sets.settle(used)
+	x.rulings = x.made
+	for _, p := range x.read {
+		if p.rules != nil && p.rules.used != x.n {
+			p.rules = nil
+		}
+	}
+	for name, p := range x.profiles {
+		if p.used != x.n {
+			delete(x.profiles, name)
+		}
+	}
+}
+
+func (x *Compiler) problem(of string, format string, args ...any) {
 	if len(x.plan.Problems) >= model.MaxProblems {
 		x.plan.More++
 		return
@@ -107,7 +211,7 @@ func (x *compiler) problem(of string, format string, args ...any) {
 }
 
 // closed looks for what is not there to be decided by.
-func (x *compiler) closed() {
+func (x *Compiler) closed() {
 	for k := resource.KindTier; k < resource.Kinds && !k.Staged(); k++ {
 		if n := x.s.Left(k); n > 0 {
 			x.shut = k.String() + ": there are more than are read"
@@ -129,7 +233,7 @@ func (x *compiler) closed() {
 }
 
 // notCarried names what is read and not done.
-func (x *compiler) notCarried(node string) {
+func (x *Compiler) notCarried(node string) {
 	for name, e := range model.All[resource.Endpoint](x.s, resource.KindHost) {
 		if e.Node == node {
 			x.problem("hostendpoints/"+name, "is not carried: nothing is filtered there, and its addresses are in sets")
@@ -150,58 +254,103 @@ func (x *compiler) notCarried(node string) {
 }
 
 // ruling returns that of an endpoint.
-func (x *compiler) ruling(name string, e *resource.Endpoint) *Ruling {
+func (x *Compiler) ruling(name string, e *resource.Endpoint) *Ruling {
 	namespace, _, _ := strings.Cut(name, "/")
 	if why := cmp.Or(x.shut, x.unread[""], x.unread[namespace]); why != "" {
-		return x.made("\x00"+why, nil, why)
+		return x.together("\x00"+why, nil, why)
 	}
 	if why := x.spoofing(e); why != "" {
 		x.problem("workloadendpoints/"+name, "%s: it has no traffic", why)
-		return x.made("\x00"+why, nil, why)
+		return x.together("\x00"+why, nil, why)
 	}
-	labels := x.sets.labels(e.Labels, e.Profiles)
 	var list []*ruled
-	var by strings.Builder
-	for i, t := range x.tiers {
-		for j, p := range t.policies {
-			if !p.Host && p.Selector.Matches(labels...) {
-				list = append(list, x.ruled(t, p))
-				fmt.Fprintf(&by, "%d.%d ", i, j)
-			}
-		}
+	for _, c := range x.choose(name, x.sets.labels(e.Labels, e.Profiles)) {
+		list = append(list, x.ruled(c.tier, c.ordered))
 	}
 	seen := map[string]bool{}
 	for _, p := range e.Profiles {
 		if !seen[p] { // a second time it decides nothing
 			seen[p] = true
 			list = append(list, x.profile(p))
-			by.WriteString("\x00" + p)
 		}
 	}
-	r := x.made(by.String(), list, "")
+	var by []byte
+	for _, r := range list {
+		r.used = x.n
+		by = binary.BigEndian.AppendUint64(by, r.id)
+	}
+	r := x.together(string(by), list, "")
 	if r.Closed != "" {
 		x.problem("workloadendpoints/"+name, "%s: it has no traffic", r.Closed)
 	}
 	return r
 }
 
-// made returns what some groups of rules make, which others may have already. If a reason is given, nothing passes.
-func (x *compiler) made(by string, list []*ruled, closed string) *Ruling {
-	if r := x.rulings[by]; r != nil {
-		return r
+// choose returns the policies of an endpoint with labels, in order. Those that were there when it was asked before are not asked again.
+func (x *Compiler) choose(name string, labels []selector.Labels) []selected {
+	c := x.chosen[name]
+	if c == nil || !reflect.DeepEqual(c.labels, labels) {
+		c = &choice{labels: labels}
+		if x.chosen == nil {
+			x.chosen = map[string]*choice{}
+		}
+		x.chosen[name] = c
 	}
+	if c.round == x.round {
+		return c.list
+	}
+	was := c.by
+	knows := c.round != 0 && c.round == x.round-1
+	c.by, c.list, c.round = map[*resource.Policy]bool{}, nil, x.round
+	for _, t := range x.tiers {
+		for _, p := range t.policies {
+			is := was[p.Policy]
+			if !p.Host && !(knows && x.before[p.Policy]) {
+				x.Work.Selected++
+				is = p.Selector.Matches(labels...)
+			}
+			if !p.Host && is {
+				c.by[p.Policy] = true
+				c.list = append(c.list, selected{t, p})
+			}
+		}
+	}
+	return c.list
+}
+
+// together returns what some groups of rules make, which others may have already. If a reason is given, nothing passes.
+func (x *Compiler) together(by string, list []*ruled, closed string) *Ruling {
+	if m := x.made[by]; m != nil {
+		return m.Ruling
+	}
+	m := x.rulings[by]
+	if m == nil {
+		m = x.make(list, closed)
+	} else if all := x.sets.again(m.all); all != m.all {
+		r := *m.Ruling
+		if r.Config == m.all {
+			r.Config = all
+		}
+		m = &made{&r, all}
+	}
+	x.made[by] = m
+	return m.Ruling
+}
+
+func (x *Compiler) make(list []*ruled, closed string) *made {
+	x.Work.Rulings++
 	r := &Ruling{Config: &policy.Config{Default: policy.Deny}, Closed: closed}
-	x.rulings[by] = r
 	for _, direction := range []policy.Direction{policy.Egress, policy.Ingress} {
 		r.Config.Tiers = append(r.Config.Tiers, tiersOf(direction, list)...)
 	}
 	for _, l := range list {
 		r.Policies, r.NotDone = append(r.Policies, l.key), append(r.NotDone, l.notDone...)
 	}
+	m := &made{r, r.Config}
 	if x.sets.of(r.Config); tooMany(r.Config) {
 		r.Config, r.Closed = &policy.Config{Default: policy.Deny}, fmt.Sprintf("has more than the %d rules that one can have", policy.MaxRules)
 	}
-	return r
+	return m
 }
 
 // tooMany reports whether a config cannot be had. All else in it is right.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,36 +15,80 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 )
 
-// The sets of a Plan, by name.
+// The sets of plans, by name, and what is in them.
 type sets struct {
 	store  *model.Store
-	things []thing
-	nets   map[string][]netip.Prefix
-	ports  map[string][]policy.Endpoint
+	things map[resource.Key]*thing
+	nets   map[string]*set[netip.Prefix]
+	ports  map[string]*set[policy.Endpoint]
+	work   *Work
 }
 
 // A thing has addresses that selectors choose.
 type thing struct {
-	labels []selector.Labels
-	nets   []netip.Prefix
-	ports  []resource.NamedPort
+	labels   []selector.Labels
+	profiles []string
+	nets     []netip.Prefix
+	ports    []resource.NamedPort
 }
 
-// read reads what has addresses.
-func (s *sets) read(store *model.Store) {
-	*s = sets{store: store, nets: map[string][]netip.Prefix{}, ports: map[string][]policy.Endpoint{}}
-	for _, k := range []resource.Kind{resource.KindWorkload, resource.KindHost} {
-		for _, e := range model.All[resource.Endpoint](store, k) {
-			t := thing{labels: s.labels(e.Labels, e.Profiles), ports: e.Ports}
+// thing returns what a key is, nil if it is none, or could not be read.
+func (s *sets) thing(k resource.Key) *thing {
+	switch k.Kind {
+	case resource.KindWorkload, resource.KindHost:
+		if e := model.One[resource.Endpoint](s.store, k.Kind, k.Name); e != nil {
+			t := &thing{labels: s.labels(e.Labels, e.Profiles), profiles: e.Profiles, ports: e.Ports}
 			for _, a := range e.Addrs {
 				t.nets = append(t.nets, netip.PrefixFrom(a, a.BitLen()))
 			}
-			s.things = append(s.things, t)
+			return t
+		}
+	case resource.KindGlobalSet, resource.KindSet:
+		if e := model.One[resource.Set](s.store, k.Kind, k.Name); e != nil {
+			profiles := []string{e.Profile}
+			return &thing{labels: s.labels(e.Labels, profiles), profiles: profiles, nets: e.Nets}
 		}
 	}
-	for _, k := range []resource.Kind{resource.KindGlobalSet, resource.KindSet} {
-		for _, e := range model.All[resource.Set](store, k) {
-			s.things = append(s.things, thing{labels: s.labels(e.Labels, []string{e.Profile}), nets: e.Nets})
+	return nil
+}
+
+// read reads what has addresses.
+func (s *sets) read(store *model.Store, work *Work) {
+	*s = sets{store: store, things: map[resource.Key]*thing{}, nets: map[string]*set[netip.Prefix]{}, ports: map[string]*set[policy.Endpoint]{}, work: work}
+	for _, k := range []resource.Kind{resource.KindWorkload, resource.KindHost, resource.KindGlobalSet, resource.KindSet} {
+		for name := range store.Names(k) {
+			key := resource.Key{Kind: k, Name: name}
+			if t := s.thing(key); t != nil {
+				s.things[key] = t
+			}
+		}
+	}
+}
+
+// change reads a thing again.
+func (s *sets) change(k resource.Key) {
+	was, is := s.things[k], s.thing(k)
+	if is == nil {
+		delete(s.things, k)
+	} else {
+		s.things[k] = is
+	}
+	if reflect.DeepEqual(was, is) {
+		return
+	}
+	for _, x := range s.nets {
+		x.replace(was, is)
+	}
+	for _, x := range s.ports {
+		x.replace(was, is)
+	}
+}
+
+// profile reads the things again that have a profile, whose labels are theirs.
+func (s *sets) profile(name string) {
+	for k, t := range s.things {
+		if slices.Contains(t.profiles, name) {
+			s.change(k)
 		}
 	}
 }
@@ -51,49 +96,49 @@ func (s *sets) read(store *model.Store) {
 // addrs returns the name of the set of addresses that a selector chooses.
 func (s *sets) addrs(of *selector.Selector) string {
 	name := short(of.String())
-	if _, ok := s.nets[name]; ok {
-		return name
+	if s.nets[name] == nil {
+		s.nets[name] = newSet(s.things, comparePrefixes, func(t *thing) []netip.Prefix {
+			if s.work.Selected++; !of.Matches(t.labels...) {
+				return nil
+			}
+			return t.nets
+		})
 	}
-	list := []netip.Prefix{}
-	for i := range s.things {
-		if t := &s.things[i]; of.Matches(t.labels...) {
-			list = append(list, t.nets...)
-		}
-	}
-	slices.SortFunc(list, func(a, b netip.Prefix) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
-	})
-	s.nets[name] = slices.Compact(list)
 	return name
+}
+
+func comparePrefixes(a, b netip.Prefix) int {
+	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
 // named returns the name of the set of ports with a name, of a protocol or of all, and of whom a selector chooses or of all.
 func (s *sets) named(port string, protocol uint8, of *selector.Selector) string {
 	of = selector.And(of)
 	name := short(fmt.Sprintf("%s, protocol %d, of %s", port, protocol, of))
-	if _, ok := s.ports[name]; ok {
-		return name
-	}
-	list := []policy.Endpoint{}
-	for i := range s.things {
-		t := &s.things[i]
-		if len(t.ports) == 0 || !of.Matches(t.labels...) {
-			continue
-		}
-		for _, p := range t.ports {
-			if p.Name != port || protocol != 0 && protocol != p.Protocol {
-				continue
+	if s.ports[name] == nil {
+		s.ports[name] = newSet(s.things, comparePorts, func(t *thing) (list []policy.Endpoint) {
+			if len(t.ports) == 0 {
+				return nil
 			}
-			for _, n := range t.nets {
-				list = append(list, policy.Endpoint{Addr: n.Addr(), Protocol: p.Protocol, Port: p.Port})
+			if s.work.Selected++; !of.Matches(t.labels...) {
+				return nil
 			}
-		}
+			for _, p := range t.ports {
+				if p.Name != port || protocol != 0 && protocol != p.Protocol {
+					continue
+				}
+				for _, n := range t.nets {
+					list = append(list, policy.Endpoint{Addr: n.Addr(), Protocol: p.Protocol, Port: p.Port})
+				}
+			}
+			return list
+		})
 	}
-	slices.SortFunc(list, func(a, b policy.Endpoint) int {
-		return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
-	})
-	s.ports[name] = slices.Compact(list)
 	return name
+}
+
+func comparePorts(a, b policy.Endpoint) int {
+	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
 }
 
 // maxSetName is how long the name of a set is that is all it means.
@@ -113,13 +158,44 @@ func (s *sets) of(cfg *policy.Config) {
 	for r := range cfg.AllRules() {
 		for _, list := range [][]string{r.AllSrcSets, r.AllDstSets, r.NotSrcSets, r.NotDstSets} {
 			for _, name := range list {
-				cfg.Sets[name] = s.nets[name]
+				cfg.Sets[name] = s.nets[name].list
 			}
 		}
 		for _, list := range [][]string{r.SrcPortSets, r.DstPortSets, r.NotSrcPortSets, r.NotDstPortSets} {
 			for _, name := range list {
-				cfg.PortSets[name] = s.ports[name]
+				cfg.PortSets[name] = s.ports[name].list
 			}
 		}
 	}
+}
+
+// again returns a config with the sets as they are now, itself if they are as they were.
+func (s *sets) again(cfg *policy.Config) *policy.Config {
+	nets, ports := again(cfg.Sets, s.nets), again(cfg.PortSets, s.ports)
+	if nets == nil && ports == nil {
+		return cfg
+	}
+	is := *cfg
+	if nets != nil {
+		is.Sets = nets
+	}
+	if ports != nil {
+		is.PortSets = ports
+	}
+	return &is
+}
+
+// settle ends a change: lists that configs have stay as they are. Sets that no config has are forgotten.
+func (s *sets) settle(used map[*policy.Config]bool) {
+	nets, ports := map[string]bool{}, map[string]bool{}
+	for cfg := range used {
+		for name := range cfg.Sets {
+			nets[name] = true
+		}
+		for name := range cfg.PortSets {
+			ports[name] = true
+		}
+	}
+	settle(s.nets, nets)
+	settle(s.ports, ports)
 }

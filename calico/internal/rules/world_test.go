@@ -264,14 +264,16 @@ func (w *world) entity(protocol string) (e wEntity) {
 }
 
 // store returns the world as the datastore has it.
-func (w *world) store() *model.Store {
-	s := new(model.Store)
+func (w *world) store() *model.Store { return w.data().store() }
+
+func (w *world) data() data {
+	d := data{}
 	put := func(key string, metadata, spec any) {
 		text, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
 		if err != nil {
 			panic(err)
 		}
-		s.Put(prefixKey+key, text)
+		d[key] = string(text)
 	}
 	for _, t := range w.things {
 		meta := map[string]any{"labels": t.labels}
@@ -294,7 +296,7 @@ func (w *world) store() *model.Store {
 	for _, p := range w.policies {
 		put(p.key(), nil, p)
 	}
-	return s
+	return d
 }
 
 func (p *wPolicy) key() string {
