@@ -42,7 +42,7 @@ func (n *ported) add(port string) {
 	}
 }
 
-func newPorted(t *testing.T, n *ported) *Plane {
+func newPorted(t testing.TB, n *ported) *Plane {
 	p := check.Must(New(n, &Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"vm": "x/a-k8s-vm-eth0"}}}))(t)
 	p.store = new(model.Store)
 	return p

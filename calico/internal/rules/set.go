@@ -40,8 +40,11 @@ func (s *set[T]) replace(was, is *thing) {
 	if is != nil {
 		add = s.of(is)
 	}
-	if slices.Equal(del, add) {
-		return
+	for len(del) > 0 && len(add) > 0 && del[0] == add[0] {
+		del, add = del[1:], add[1:]
+	}
+	for len(del) > 0 && len(add) > 0 && del[len(del)-1] == add[len(add)-1] {
+		del, add = del[:len(del)-1], add[:len(add)-1]
 	}
 	for _, v := range add {
 		s.add(v)
