@@ -25,6 +25,9 @@ const (
 //	pod2 10.65.2.5 10.66.2.5 --- node2 192.0.2.12 ---+--- node3 192.0.2.13, the kernel --- pod3 10.65.3.5
 type calicoLab struct {
 	*etcdHost
+	net   *netns.Net
+	other *netns.Host // by stranger
+	wire  *netns.Host
 	nodes [2]*system
 	pods  [3]*netns.Host
 }
@@ -32,7 +35,7 @@ type calicoLab struct {
 func newCalicoLab(t *testing.T) *calicoLab {
 	n := netns.New(t)
 	wire := n.Switch("wire")
-	l := &calicoLab{etcdHost: newEtcdHost(t, n, wire)}
+	l := &calicoLab{etcdHost: newEtcdHost(t, n, wire), net: n, wire: wire}
 	for line := range strings.Lines(sample(t, "calico-etcd/datastore.txt")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		l.ctl("put", "--", key, value)
