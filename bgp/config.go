@@ -45,11 +45,14 @@ type Config struct {
 	Distance uint8        `json:"distance,omitzero"` // administrative distance of routes of peers; default 20
 
 	// Addresses are the node's own on the network of the nodes, at most one of each family: the next hop of what it announces.
-	Addresses []netip.Addr `json:"addresses"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
 
 	// Routers, at most one of each family, get packets without a tunnel whose next hop is on no network of segment, such as a switch
 	// between racks; default none.
 	Routers []netip.Addr `json:"routers,omitempty"`
+
+	// Links are several networks of nodes, such as the planes of a fabric, in place of segment, addresses and routers.
+	Links []Link `json:"links,omitempty"`
 
 	Pools []Pool   `json:"pools,omitempty"` // addresses of hosts, and how packets to them travel
 	Nodes []Remote `json:"nodes,omitempty"` // MACs of other nodes, for pools with VXLAN
@@ -61,7 +64,7 @@ type Config struct {
 
 	DefaultRoute bool           `json:"defaultRoute,omitzero"` // takes 0.0.0.0/0 and ::/0 of peers, whatever import says
 	Borrowed     bool           `json:"borrowed,omitzero"`     // takes host routes to addresses of our own blocks, which live on other nodes
-	Underlay     []netip.Prefix `json:"underlay,omitempty"`    // networks of nodes besides those of segment, to which no route of peers leads
+	Underlay     []netip.Prefix `json:"underlay,omitempty"`    // networks of nodes besides those of links, to which no route of peers leads
 
 	MaxRoutes int `json:"maxRoutes,omitzero"` // that all peers may have; what is beyond is left out, counted, and asked for again when there is room; default 1048576
 	MaxPaths  int `json:"maxPaths,omitzero"`  // next hops of a route, 1 to 64; default 16
@@ -88,6 +91,9 @@ type Peer struct {
 	Hops     uint8         `json:"hops,omitzero"`     // to a peer of another AS that is not on our link; default 1
 	OwnAS    uint8         `json:"ownAS,omitzero"`    // how often our AS may be in the path of its routes, up to 10; default 0
 	Client   bool          `json:"client,omitzero"`   // we are its route reflector (RFC 4456)
+	Segment  frame.VNI     `json:"segment,omitzero"`  // of the link that it belongs to; default the first with its address or prefix on a network of the gateway, or else the first of all
+
+	NextHopSelf bool `json:"nextHopSelf,omitzero"` // local is the next hop of what we announce to it, in place of the link's address; local is an address of the link then
 
 	// Filters are the names of filters, whose rules are asked one after the other; default none.
 	Filters []string `json:"filters,omitempty"`
@@ -118,19 +124,12 @@ func (c *Config) Check() error {
 	if c.VRF == "" {
 		w.Want("VRF", c.VRF, "the name of a VRF")
 	}
-	if !c.Segment.Valid() {
-		w.Want("Segment", c.Segment, "0 to %d", frame.MaxVNI)
-	}
 	for i, a := range c.Listen {
 		if !a.IsValid() || a.IsMulticast() {
 			w.Want(fmt.Sprintf("Listen[%d]", i), a, "an address of the node, or 0.0.0.0 or ::")
 		}
 	}
-	checkFamilies(w, "Addresses", c.Addresses)
-	checkFamilies(w, "Routers", c.Routers)
-	if len(c.Routers) > 0 && c.Segment == 0 {
-		w.Wrong("Routers", c.Routers[0], "Segment is required with it")
-	}
+	c.checkLinks(w)
 	c.checkPools(w)
 	c.checkAnnounced(w)
 	checkRules(w, "Export", c.Export)
@@ -187,7 +186,7 @@ func (c *Config) checkPools(w *setting.Check) {
 		case p.Encapsulation == Never && (p.Segment != 0 || p.Tunnel != ""):
 			w.Wrong(at+"Encapsulation", p.Encapsulation, "a segment and a tunnel have no use without an encapsulation")
 		}
-		if c.Segment == 0 && (p.Encapsulation == Never || p.Mode == CrossSubnet) {
+		if c.Segment == 0 && len(c.Links) == 0 && (p.Encapsulation == Never || p.Mode == CrossSubnet) {
 			w.Wrong("Segment", nil, "required for ways without a tunnel, which pools[%d] has", i)
 		}
 	}
@@ -208,7 +207,10 @@ func (c *Config) checkPools(w *setting.Check) {
 }
 
 func (c *Config) checkAnnounced(w *setting.Check) {
-	seen := map[netip.Prefix]int{}
+	seen, addresses := map[netip.Prefix]int{}, "Addresses"
+	if len(c.Links) > 0 {
+		addresses = "Links[0].Addresses"
+	}
 	for i, p := range c.Announce {
 		at := fmt.Sprintf("Announce[%d]", i)
 		if !checkPrefix(w, at, p) {
@@ -222,7 +224,7 @@ func (c *Config) checkAnnounced(w *setting.Check) {
 		}
 		seen[p] = i
 		if !c.nextHop(p).IsValid() {
-			w.Wrong("Addresses", nil, "an address of the family of announce[%d], %v, is required", i, p)
+			w.Wrong(addresses, nil, "an address of the family of announce[%d], %v, is required", i, p)
 		}
 	}
 }
@@ -246,6 +248,7 @@ func (c *Config) checkPeers(w *setting.Check) {
 		if p.AllPaths && !p.Client {
 			w.Wrong(at+".AllPaths", p.AllPaths, "client is required: others get no routes but ours")
 		}
+		c.checkLink(w, at, p)
 		c.checkFiltered(w, at, p)
 	}
 }
@@ -291,6 +294,9 @@ func (p *Peer) Check() error {
 	}
 	w.Limit("MaxRoutes", p.MaxRoutes)
 	p.checkBFD(w)
+	if p.NextHopSelf && !p.Local.IsValid() {
+		w.Wrong("Local", nil, "an address of the node is required with nextHopSelf")
+	}
 	return w.Err()
 }
 
@@ -308,16 +314,6 @@ func (p *Peer) family() netip.Addr {
 		return p.Prefix.Addr()
 	}
 	return p.Addr
-}
-
-// nextHop returns our address for announcements of a prefix, none if we have none of its family.
-func (c *Config) nextHop(p netip.Prefix) netip.Addr {
-	for _, a := range c.Addresses {
-		if a.Is4() == p.Addr().Is4() {
-			return a
-		}
-	}
-	return netip.Addr{}
 }
 
 // Restarts reports whether [Speaker.Configure] refuses to change c into next.
@@ -346,7 +342,7 @@ func (c *Config) CheckFiles() error {
 	return err
 }
 
-// peers returns the settings of the peers for the engine, with passwords from files.
+// peers returns the settings of the peers for the engine, with passwords from files, and without what rules.peers adds.
 func (c *Config) peers() (list []engine.Peer, err error) {
 	w := setting.Of("bgp: Config")
 	for i, p := range c.Peers {
@@ -355,12 +351,11 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 				w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "%v", err)
 			}
 		}
-		imports, exports := c.rules(&p)
 		list = append(list, engine.Peer{
 			Addr: p.Addr, Prefix: p.Prefix, AS: p.AS, Port: cmp.Or(p.Port, DefaultPort), Local: p.Local, Passive: p.Passive, Hold: cmp.Or(p.Hold, DefaultHold),
 			Retry: cmp.Or(p.Retry, DefaultRetry), Password: p.Password, Hops: p.Hops, OwnAS: p.OwnAS, Client: p.Client, Restarts: p.GracefulRestart,
 			Limit:    uint32(min(cmp.Or(p.MaxRoutes, DefaultPeerRoutes), math.MaxInt32)),
-			AllPaths: p.AllPaths, Import: imports, Export: exports,
+			AllPaths: p.AllPaths,
 		})
 	}
 	return list, w.Err()

@@ -15,10 +15,14 @@
 // A [Pool] is a range of addresses of hosts, and says how packets to them travel to the next hop, which is a node's address on the network
 // of the nodes:
 //
-//	never         as they are, by the gateway of Config.Segment
+//	never         as they are, by the gateway of the segment of a link
 //	ipip          in IP, by a segment with such a tunnel
 //	vxlan         in VXLAN, to the MAC that Config.Nodes has for the next hop
-//	cross-subnet  as they are if the next hop is on a network of Config.Segment, or else in the tunnel
+//	cross-subnet  as they are if the next hop is on a network of a link, or else in the tunnel
+//
+// A node with one link to the network of the nodes has Config.Segment; one with several, such as the planes of a fabric, has Config.Links:
+// a peer gets the address of its link as next hop, and routes without a tunnel leave by the link whose network has the next hop, or by the
+// router of the peer's.
 //
 // One address of a node can be both: its underlay and its gateway may share one (see package underlay/afpacket). Equally good routes are used
 // together, each flow by one next hop. If all of them say how wide the link to theirs is (the Link Bandwidth community of

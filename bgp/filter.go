@@ -122,8 +122,8 @@ func (c *Config) filter(name string) *Filter {
 	return nil
 }
 
-// rules returns what the filters of a peer say of it. Between the families there is no order.
-func (c *Config) rules(p *Peer) (imports, exports []engine.Rule) {
+// rules returns what the filters of a peer say of it, with our next hops for it. Between the families there is no order.
+func (c *Config) rules(p *Peer, ours []netip.Addr) (imports, exports []engine.Rule) {
 	external := p.AS != c.AS
 	add := func(to *[]engine.Rule, list []FilterRule, v6 bool, nextHop netip.Addr) {
 		for i := range list {
@@ -141,20 +141,12 @@ func (c *Config) rules(p *Peer) (imports, exports []engine.Rule) {
 		add(&imports, f.ImportV6, true, netip.Addr{})
 		v4, v6 := netip.Addr{}, netip.Addr{}
 		if external {
-			v4, v6 = c.address(false), c.address(true)
+			v4, v6 = ofFamily(ours, true), ofFamily(ours, false)
 		}
 		add(&exports, f.ExportV4, false, v4)
 		add(&exports, f.ExportV6, true, v6)
 	}
 	return imports, exports
-}
-
-// address returns our address of a family, none if we have none.
-func (c *Config) address(v6 bool) netip.Addr {
-	if v6 {
-		return c.nextHop(netip.PrefixFrom(netip.IPv6Unspecified(), 0))
-	}
-	return c.nextHop(netip.PrefixFrom(netip.IPv4Unspecified(), 0))
 }
 
 // rule returns a rule as the engine has it.

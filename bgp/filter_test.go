@@ -121,14 +121,14 @@ func TestFilterRules(t *testing.T) {
 	})
 	c.Filters = append(c.Filters, Filter{Name: "g", ImportV4: []FilterRule{{Source: RemotePeers}}})
 	c.Peers[0].Filters = []string{"f", "g"}
-	in, out := c.rules(&c.Peers[0])
+	in, out := c.rules(&c.Peers[0], c.Addresses)
 	ten, fd := prefix("10.0.0.0/8"), prefix("fd00::/8")
 	check.Equal(t, "imports", fmt.Sprintf("%+v", in), fmt.Sprintf("%+v", []engine.Rule{
 		{Prefix: ten, Least: 8, Most: 32}, {Prefix: ten, Least: 16, Most: 24, Not: true}, {Prefix: ten, Least: 8, Most: 8, Not: true},
 		{Preference: 2147482623}, {IPv6: true, Prefix: fd, Least: 8, Most: 64}, {Remote: true},
 	}))
 	check.Equal(t, "exports", fmt.Sprintf("%+v", out), fmt.Sprintf("%+v", []engine.Rule{{Prepend: []uint32{3, 1, 2}, AddCommunities: []string{"1:1"}, SetPreference: 2147483646}}))
-	in, out = c.rules(&c.Peers[1])
+	in, out = c.rules(&c.Peers[1], c.Addresses)
 	check.Equal(t, "imports of another AS", fmt.Sprint(len(in), in[3].Reject), "5 true")
 	check.Equal(t, "next hop to another AS", out[0].NextHop, addr("10.0.0.1"))
 }

@@ -74,12 +74,12 @@ func TestGracefulRestartBFD(t *testing.T) {
 	c.Pools, c.Peers = c.Pools[:1], peers(64512, "10.0.0.101", "10.0.0.2")
 	c.Peers[0].GracefulRestart = true
 	l.member(rack, []plug{{sw, "10.0.0.101/24"}}, c)
-	path := func() string { return l.ours.set().Peers[0].BFD }
+	path := func() string { return l.ours.ask().Peers[0].BFD }
 	l.ours.want("routes", way2)
 	l.ours.h.Until("the path is alive", func() bool { return path() == "alive" })
 	l.birds[2].Kill()
 	l.ours.want("the routes of the dead one are gone")
-	l.ours.h.Until("it is said why", func() bool { return l.ours.set().Peers[0].Why == "the path is dead" })
+	l.ours.h.Until("it is said why", func() bool { return l.ours.ask().Peers[0].Why == "the path is dead" })
 	l.birds[2].Again(restartConf("", 120), "-R")
 	l.ours.want("and back", way2)
 	l.pings(62, 2)

@@ -10,20 +10,34 @@ import (
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
-// rules is what the settings and the interface say of routes.
+// rules is what the settings and the interfaces of links say of routes.
 type rules struct {
 	cfg      *Config
-	networks []netip.Prefix // of the interface of Config.Segment
-	own      []netip.Addr   // its addresses
+	links    []link // one at least
+	linkBy   map[netip.Addr]*link
+	differ   bool           // our next hops, by peer
+	networks []netip.Prefix // of all links
+	own      []netip.Addr   // our addresses there
 	macs     map[netip.Addr]frame.MAC
 	blocks   map[netip.Prefix]bool // what we announce by settings
 }
 
-func newRules(c *Config, gateway []netip.Prefix) *rules {
-	r := &rules{cfg: c, own: slices.Clone(c.Addresses), macs: map[netip.Addr]frame.MAC{}, blocks: map[netip.Prefix]bool{}}
-	for _, p := range gateway {
-		r.networks = append(r.networks, p.Masked())
-		r.own = append(r.own, p.Addr())
+// newRules takes the addresses of the gateway of each link.
+func newRules(c *Config, gateways ...[]netip.Prefix) *rules {
+	r := &rules{cfg: c, own: c.nextHops(), linkBy: map[netip.Addr]*link{}, macs: map[netip.Addr]frame.MAC{}, blocks: map[netip.Prefix]bool{}}
+	for i, l := range c.links() {
+		x := link{Link: l}
+		for j := 0; i < len(gateways) && j < len(gateways[i]); j++ {
+			p := gateways[i][j]
+			x.networks = append(x.networks, p.Masked())
+			r.own = append(r.own, p.Addr())
+		}
+		r.links, r.networks = append(r.links, x), append(r.networks, x.networks...)
+	}
+	r.differ = len(r.links) > 1
+	for i := range c.Peers {
+		p := &c.Peers[i]
+		r.linkBy[p.Addr], r.differ = r.linkOf(p), r.differ || p.NextHopSelf
 	}
 	for _, n := range c.Nodes {
 		r.macs[n.Address] = n.MAC
@@ -37,12 +51,12 @@ func newRules(c *Config, gateway []netip.Prefix) *rules {
 // linkLocal are networks that are not routed, beside those of package hostaddr.
 var linkLocal = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("::/127")}
 
-// judge returns why a route is not taken, and if it is, its way.
-func (r *rules) judge(p netip.Prefix, nextHop netip.Addr) (control.Via, Reason) {
+// judge returns why a route of a peer is not taken, and if it is, its way.
+func (r *rules) judge(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reason) {
 	if why := cmp.Or(r.prefix(p), r.nextHop(p, nextHop)); why != None {
 		return control.Via{}, why
 	}
-	return r.way(p, nextHop)
+	return r.way(p, nextHop, peer)
 }
 
 // prefix returns why no route to a prefix is taken.
@@ -101,15 +115,21 @@ func (r *rules) nextHop(p netip.Prefix, a netip.Addr) Reason {
 
 // way returns how packets to a prefix get to its next hop:
 //
-//	pool                        next hop on a network of ours    elsewhere
-//	never, or none              directly                         by the router
+//	pool                        next hop on a network of a link  elsewhere
+//	never, or none              directly                         by the router of the peer's link
 //	ipip, vxlan  cross-subnet   directly                         in the tunnel
 //	             always         in the tunnel                    in the tunnel
-func (r *rules) way(p netip.Prefix, nextHop netip.Addr) (control.Via, Reason) {
-	on := slices.ContainsFunc(r.networks, func(n netip.Prefix) bool { return n.Contains(nextHop) })
+func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reason) {
+	l := r.link(peer)
+	on := l.has(nextHop)
+	for i := 0; !on && i < len(r.links); i++ {
+		if on = r.links[i].has(nextHop); on {
+			l = &r.links[i]
+		}
+	}
 	pool := r.cfg.pool(p)
 	if p.Bits() == 0 || pool == nil || pool.Encapsulation == Never || pool.Mode == CrossSubnet && on {
-		return r.direct(nextHop, on)
+		return l.direct(nextHop, on)
 	}
 	via := control.Via{VNI: pool.Segment, VTEP: netip.AddrPortFrom(nextHop, 0), Tunnel: pool.Tunnel}
 	if pool.Encapsulation == VXLAN {
@@ -120,16 +140,12 @@ func (r *rules) way(p netip.Prefix, nextHop netip.Addr) (control.Via, Reason) {
 	return via, None
 }
 
-func (r *rules) direct(nextHop netip.Addr, on bool) (control.Via, Reason) {
-	if r.cfg.Segment == 0 {
+func (l *link) direct(nextHop netip.Addr, on bool) (control.Via, Reason) {
+	if !on {
+		nextHop = ofFamily(l.Routers, nextHop.Is4())
+	}
+	if l.Segment == 0 || !nextHop.IsValid() {
 		return control.Via{}, OffLink
 	}
-	if !on {
-		i := slices.IndexFunc(r.cfg.Routers, func(a netip.Addr) bool { return a.Is4() == nextHop.Is4() })
-		if i < 0 {
-			return control.Via{}, OffLink
-		}
-		nextHop = r.cfg.Routers[i]
-	}
-	return control.Via{VNI: r.cfg.Segment, IP: nextHop}, None
+	return control.Via{VNI: l.Segment, IP: nextHop}, None
 }

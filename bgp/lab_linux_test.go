@@ -81,11 +81,11 @@ func (l *lab) bird(i int, conf string) {
 }
 
 // member starts ours; its kernel has an address on each network.
-func (l *lab) member(s shape, plugs []plug, list ...*Config) {
+func (l *lab) member(s shape, plugs []plug, c *Config) {
 	l.t.Helper()
 	h := l.n.Host("ours")
 	l.plug(h, plugs)
-	l.ours = newMember(l.t, l.n, h, s, list...)
+	l.ours = newMember(l.t, l.n, h, s, c)
 }
 
 // cut takes the links of a host down, or up: nobody is told.

@@ -3,16 +3,11 @@ package bgp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -74,7 +69,7 @@ func (s *shape) config() *node.Config {
 	return c
 }
 
-// An answer is what a member says after the Configs it gets.
+// An answer is what a member says after the Config it gets.
 type answer struct {
 	Err    string
 	Peers  []PeerStatus
@@ -82,8 +77,8 @@ type answer struct {
 	Lost   []string // rows that the VRF had once, in order
 }
 
-// serve runs a node with a Speaker for each Config of a list from the standard input, until it ends. Lists after the first change the
-// settings. One that is null asks for an answer.
+// serve runs a node with a Speaker for the first Config from the standard input, until it ends. Others change the settings. One that is
+// null asks for an answer.
 func serve(text string) error {
 	var s shape
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -100,30 +95,27 @@ func serve(text string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go n.Run(ctx)
-	x := &served{node: &planes{Node: n, rows: map[string]map[control.Row]bool{}}}
+	x := new(served)
 	defer n.Plane().WatchRoutes(x.note)()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
-		var list []*Config
-		if in.Decode(&list) != nil {
+		var c *Config
+		if in.Decode(&c) != nil {
 			return nil
 		}
-		for i, c := range list {
-			if i < len(x.speakers) {
-				err = errors.Join(err, x.speakers[i].Configure(c))
-				continue
-			}
-			c.Owner = fmt.Sprint(i)
-			s, err := New(x.node, c)
-			if err != nil {
+		switch {
+		case c == nil:
+		case x.Speaker != nil:
+			err = x.Configure(c)
+		default:
+			if x.Speaker, err = New(n, c); err != nil {
 				return err
 			}
-			x.speakers = append(x.speakers, s)
 			wg.Go(func() {
-				if err := s.Run(ctx); err != nil {
+				if err := x.Run(ctx); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 				}
 			})
@@ -135,10 +127,9 @@ func serve(text string) error {
 	}
 }
 
-// served is a node and its Speakers.
+// served is a Speaker and what its node lost.
 type served struct {
-	node     *planes
-	speakers []*Speaker
+	*Speaker
 
 	mu   sync.Mutex
 	lost []string
@@ -158,45 +149,17 @@ func (x *served) answer(err error) (a answer) {
 	if err != nil {
 		a.Err = err.Error()
 	}
-	for _, s := range x.speakers {
-		for _, p := range s.Status().Peers {
-			p.Refused = nil // its keys are written, and not read
-			a.Peers = append(a.Peers, p)
-		}
-		for _, r := range s.Routes() {
-			a.Routes = append(a.Routes, r.String())
-		}
+	for _, p := range x.Status().Peers {
+		p.Refused = nil // its keys are written, and not read
+		a.Peers = append(a.Peers, p)
+	}
+	for _, r := range x.Routes() {
+		a.Routes = append(a.Routes, r.String())
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a.Lost = x.lost
 	return a
-}
-
-// planes is a node for several Speakers: their routes to the same prefix are used together, as those of one owner.
-type planes struct {
-	*node.Node
-	mu     sync.Mutex
-	rows   map[string]map[control.Row]bool
-	ledger control.Ledger[string]
-}
-
-// Program implements [control.Programmer].
-func (p *planes) Program(owner string, u control.Update) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.rows[owner] == nil || u.Snapshot {
-		p.rows[owner] = map[control.Row]bool{}
-	}
-	for _, r := range u.Del {
-		delete(p.rows[owner], r)
-	}
-	for _, r := range u.Add {
-		p.rows[owner][r] = true
-	}
-	p.ledger.Loose = u.Loose
-	p.ledger.Set(owner, slices.Collect(maps.Keys(p.rows[owner]))...)
-	return p.ledger.Flush(DefaultOwner, p.Node)
 }
 
 // A member is such a node in a process of its own. The kernel of its host has addresses beside it for the sessions, such as 10.0.0.101.
@@ -208,8 +171,8 @@ type member struct {
 	out *json.Decoder
 }
 
-// newMember starts a member in a host with eth0 and so on, and a Speaker for each Config.
-func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, list ...*Config) *member {
+// newMember starts a member in a host with eth0 and so on.
+func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, c *Config) *member {
 	t.Helper()
 	m := &member{t: t, h: h, pod: n.Host("pod1")}
 	s.Pod = m.pod.NS
@@ -219,7 +182,7 @@ func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, list ...*Conf
 	t.Cleanup(func() { noRaces(t, logs) })
 	m.in, m.out = json.NewEncoder(check.Must(cmd.StdinPipe())(t)), json.NewDecoder(check.Must(cmd.StdoutPipe())(t))
 	m.run(cmd)
-	m.set(list...)
+	m.set(c)
 	m.pod.Addr("pod", "10.65.1.5/26")
 	m.pod.Route("default", "via", "10.65.1.1")
 	m.pod.Ready()
@@ -236,34 +199,28 @@ func (m *member) run(cmd *exec.Cmd) {
 	})
 }
 
-// noRaces fails a test for what the race detector has said of a member, but for two servers of gobgp in one process: each writes the same to
-// variables of its packages as it starts.
+// noRaces fails a test for what the race detector has said of a member.
 func noRaces(t *testing.T, logs string) {
 	for _, name := range check.Must(filepath.Glob(filepath.Join(logs, "race.*")))(t) {
-		for report := range strings.SplitSeq(string(check.Must(os.ReadFile(name))(t)), "==================\n") {
-			ours, lines := false, strings.Split(report, "\n")
-			for i := range len(lines) - 1 {
-				ours = ours || access.MatchString(lines[i]) && !strings.Contains(lines[i+1], "/gobgp/v4/")
-			}
-			if ours || report != "" && !strings.Contains(report, ".StartBgp.") {
-				t.Error(report)
-			}
-		}
+		t.Error(string(check.Must(os.ReadFile(name))(t)))
 	}
 }
 
-var access = regexp.MustCompile(`^(Previous )?(atomic )?(?i:read|write) at 0x`)
-
-// set changes the settings; without any, or with nil, it asks only.
-func (m *member) set(list ...*Config) (a answer) {
+// set changes the settings.
+func (m *member) set(c *Config) (a answer) {
 	m.t.Helper()
-	list = slices.DeleteFunc(list, func(c *Config) bool { return c == nil })
-	check.OK(m.t, m.in.Encode(list))
+	check.OK(m.t, m.in.Encode(c))
 	check.OK(m.t, m.out.Decode(&a))
 	if a.Err != "" {
 		m.t.Fatal(a.Err)
 	}
 	return a
+}
+
+// ask changes nothing.
+func (m *member) ask() answer {
+	m.t.Helper()
+	return m.set(nil)
 }
 
 // want waits until the routes that are taken are these.
@@ -276,7 +233,7 @@ func (m *member) want(what string, want ...string) {
 		}
 	}()
 	m.h.Until(what, func() bool {
-		last = fmt.Sprint(m.set().Routes)
+		last = fmt.Sprint(m.ask().Routes)
 		return last == fmt.Sprint(want)
 	})
 }
@@ -284,7 +241,7 @@ func (m *member) want(what string, want ...string) {
 // state is that of the session with a peer.
 func (m *member) state(peer string) (s string) {
 	m.t.Helper()
-	for _, p := range m.set().Peers {
+	for _, p := range m.ask().Peers {
 		if p.Addr == netip.MustParseAddr(peer) {
 			s = p.State
 		}
@@ -295,7 +252,7 @@ func (m *member) state(peer string) (s string) {
 // lost returns the rows that the VRF lost while f ran.
 func (m *member) lost(f func()) []string {
 	m.t.Helper()
-	before := len(m.set().Lost)
+	before := len(m.ask().Lost)
 	f()
-	return m.set().Lost[before:]
+	return m.ask().Lost[before:]
 }

@@ -166,7 +166,7 @@ func TestMeshBFD(t *testing.T) {
 	m.birds[2].Configure(birdConf(2, nothing, "bfd on; hold time 3600;") + "protocol bfd { multihop { interval 100 ms; multiplier 5; }; }\n")
 	m.ours.set(c)
 	alive := func() (s string) {
-		for _, p := range m.ours.set().Peers {
+		for _, p := range m.ours.ask().Peers {
 			if p.Addr == addr("10.0.0.2") {
 				s = p.BFD + " " + p.State
 			}

@@ -36,7 +36,7 @@ type Mode uint8
 // Modes of a Pool.
 const (
 	Always      Mode = iota // to all next hops
-	CrossSubnet             // to those on no network of segment
+	CrossSubnet             // to those on no network of a link
 )
 
 var modes = []string{Always: "always", CrossSubnet: "cross-subnet"}

@@ -17,7 +17,7 @@ const (
 	BadNextHop             // the next hop is not the address of one host, or of another family
 	OwnNextHop             // the next hop is ours
 	OverlayNextHop         // the next hop is in a pool, whose packets need it
-	OffLink                // the way is without a tunnel, and the next hop on no network of Config.Segment; there is no router of its family
+	OffLink                // the way is without a tunnel, and the next hop on no network of a link; the link of the peer has no router of its family
 	UnknownNode            // the way is by VXLAN, and Config.Nodes has no MAC for the next hop
 	PeerFiltered           // a rule of a filter of its peer rejects it: it is not listed
 	TooMany                // peers have more routes than Config.MaxRoutes: counted each time, and not listed

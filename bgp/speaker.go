@@ -42,13 +42,13 @@ type Speaker struct {
 
 	configuring sync.Mutex // around mu
 
-	mu      sync.Mutex
-	cfg     Config // written with configuring too
-	table   *table
-	gateway []netip.Prefix              // of Config.Segment
-	said    map[netip.Prefix]netip.Addr // announced
-	rowErr  error
-	more    bool // the last flush did not pass all
+	mu     sync.Mutex
+	cfg    Config // written with configuring too
+	table  *table
+	peers  []engine.Peer               // of cfg
+	said   map[netip.Prefix]netip.Addr // announced
+	rowErr error
+	more   bool // the last flush did not pass all
 
 	stale  atomic.Bool // what is to be announced may have changed
 	others routes      // of other owners, without mu
@@ -72,12 +72,12 @@ func newSpeaker(n Node, c *Config, e engine.Engine) (*Speaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Speaker{node: n, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, loop: batch.New(pause, 0), cfg: *c, table: newTable(c), said: map[netip.Prefix]netip.Addr{}}
+	s := &Speaker{peers: peers, node: n, owner: cmp.Or(c.Owner, DefaultOwner), log: c.Log, engine: e, loop: batch.New(pause, 0), cfg: *c, table: newTable(c), said: map[netip.Prefix]netip.Addr{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.prober.Dead = s.dead
-	return s, errors.Join(e.SetPeers(peers), s.prober.Set(probed(c.Peers)))
+	return s, errors.Join(e.SetPeers(s.table.rules.peers(peers)), s.prober.Set(probed(c.Peers)))
 }
 
 // Configure changes the settings, before or while Run runs. Sessions with peers that stay as they are go on; those with others end,
@@ -97,12 +97,11 @@ func (s *Speaker) Configure(c *Config) error {
 		return fmt.Errorf("bgp: Config.%s: cannot change while the Speaker runs", key)
 	}
 	s.do(func() {
-		s.gateway = s.networks(c.Segment)
-		s.cfg = *c
-		s.table.configure(&s.cfg, s.gateway)
+		s.cfg, s.peers = *c, peers
+		s.table.configure(&s.cfg, s.gateways()...)
 	})
 	s.wake()
-	err = s.engine.SetPeers(peers)
+	err = s.engine.SetPeers(s.table.rules.peers(peers))
 	s.do(func() { s.keep(c.Peers) })
 	return errors.Join(err, s.prober.Set(probed(c.Peers)))
 }
@@ -167,23 +166,32 @@ func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) {
 	}
 }
 
-// networked reads the addresses of the gateway of Config.Segment.
+// networked reads the addresses of the gateways of links, and which peers are on them.
 func (s *Speaker) networked() {
 	s.configuring.Lock()
 	defer s.configuring.Unlock()
 	s.do(func() {
-		s.gateway = s.networks(s.cfg.Segment)
-		s.table.configure(&s.cfg, s.gateway)
+		s.table.configure(&s.cfg, s.gateways()...)
 	})
-}
-
-func (s *Speaker) networks(vni frame.VNI) []netip.Prefix {
-	for _, i := range s.node.Interfaces() {
-		if i.VNI() == vni && vni != 0 && i.VRFName() == s.cfg.VRF {
-			return i.Config().Addresses
+	if r := s.table.rules; r.differ {
+		if err := s.engine.SetPeers(r.peers(s.peers)); err != nil {
+			s.log.Warn("peers", "error", err)
 		}
 	}
-	return nil
+}
+
+// gateways returns the addresses of the gateway of each link.
+func (s *Speaker) gateways() (list [][]netip.Prefix) {
+	all := s.node.Interfaces()
+	for _, l := range s.cfg.links() {
+		list = append(list, nil)
+		for _, i := range all {
+			if i.VNI() == l.Segment && l.Segment != 0 && i.VRFName() == s.cfg.VRF {
+				list[len(list)-1] = i.Config().Addresses
+			}
+		}
+	}
+	return list
 }
 
 // do changes what is known, and has it flushed.

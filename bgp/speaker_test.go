@@ -102,6 +102,11 @@ func newNode(t *testing.T) *node.Node {
 	return n
 }
 
+// nodeAddress changes the address of segment 200.
+func nodeAddress(s string) func(*node.Config) error {
+	return func(c *node.Config) error { c.Segments[0].Gateway.Addresses = prefixes(s); return nil }
+}
+
 // start runs a Speaker until stop is called, or the test ends.
 func start(t *testing.T, s *Speaker) (stop func()) {
 	t.Helper()
@@ -187,10 +192,10 @@ func TestSpeaker(t *testing.T) {
 	check.ErrorHas(t, s.Configure(&c3), "bgp: Config.AS: cannot change while the Speaker runs")
 
 	// The interface loses its address: the next hop is on no network, and there is no router.
-	check.OK(t, n.Update(func(c *node.Config) error { c.Segments[0].Gateway.Addresses = prefixes("10.1.0.1/24"); return nil }))
+	check.OK(t, n.Update(nodeAddress("10.1.0.1/24")))
 	until(t, "off the link", func() bool { return s.Status().Refused[OffLink] == 1 })
 	rows()
-	check.OK(t, n.Update(func(c *node.Config) error { c.Segments[0].Gateway.Addresses = prefixes("10.0.0.1/24"); return nil }))
+	check.OK(t, n.Update(nodeAddress("10.0.0.1/24")))
 	rows("10.65.2.0/26 via vni 200 ip 10.0.0.2")
 
 	stop()

@@ -45,15 +45,15 @@ func (x *path) from(e engine.Source) bool { return x.id == e.ID && x.peer.Value(
 type tally [reasons]int
 
 func newTable(c *Config) *table {
-	t := &table{rules: newRules(c, nil), prefixes: map[netip.Prefix]known{}, peers: map[netip.Addr]*tally{}}
-	t.configure(c, nil)
+	t := &table{rules: newRules(c), prefixes: map[netip.Prefix]known{}, peers: map[netip.Addr]*tally{}}
+	t.configure(c)
 	return t
 }
 
-// configure takes other settings and the addresses of the interface of Config.Segment, and judges all paths anew.
-func (t *table) configure(c *Config, gateway []netip.Prefix) {
+// configure takes other settings and the addresses of the gateway of each link, and judges all paths anew.
+func (t *table) configure(c *Config, gateways ...[]netip.Prefix) {
 	was := t.rules
-	t.rules = newRules(c, gateway)
+	t.rules = newRules(c, gateways...)
 	for b := range was.blocks {
 		t.write(b)
 	}
@@ -64,7 +64,7 @@ func (t *table) configure(c *Config, gateway []netip.Prefix) {
 		list := k.paths
 		for i := range list {
 			t.count(&list[i], -1)
-			_, list[i].why = t.rules.judge(p, list[i].nextHop.Value())
+			_, list[i].why = t.rules.judge(p, list[i].nextHop.Value(), list[i].peer.Value())
 			t.count(&list[i], 1)
 		}
 		t.write(p)
@@ -88,7 +88,7 @@ func (t *table) learned(e engine.Path) {
 	p := e.Prefix.Masked()
 	nextHop := e.NextHop.Unmap()
 	x := path{peer: unique.Make(e.Peer), nextHop: unique.Make(nextHop), id: e.ID, width: e.Bandwidth}
-	_, x.why = t.rules.judge(p, nextHop)
+	_, x.why = t.rules.judge(p, nextHop, e.Peer)
 	k := t.prefixes[p]
 	i := slices.IndexFunc(k.paths, func(o path) bool { return o.from(e.Source) })
 	switch {
@@ -208,7 +208,7 @@ func (t *table) routes() iter.Seq[Route] {
 			for _, x := range k.paths {
 				r := Route{Prefix: p, Peer: x.peer.Value(), PathID: x.id, NextHop: x.nextHop.Value(), Bandwidth: x.width, Refused: x.why}
 				if x.why == None {
-					r.Via, _ = t.rules.judge(p, r.NextHop)
+					r.Via, _ = t.rules.judge(p, r.NextHop, r.Peer)
 				}
 				if !yield(r) {
 					return

@@ -73,7 +73,7 @@ func TestVXLANPool(t *testing.T) {
 	c := l.tunnelled(encap.TypeVXLAN, on("10.0.1.101"), Pool{Encapsulation: VXLAN, Segment: 4096}, nodes[2], nodes[3])
 	arp := l.noARP(2, 3, 254)
 
-	l.ours.h.Until("no node has a MAC yet", func() bool { return len(l.ours.set().Routes) == 2 })
+	l.ours.h.Until("no node has a MAC yet", func() bool { return len(l.ours.ask().Routes) == 2 })
 	refused := " refused: unknown-node"
 	l.ours.want("nodes without a MAC", "10.65.2.0/26 next hop 10.0.1.2 of 10.0.1.2"+refused, "10.65.3.0/26 next hop 10.0.2.3 of 10.0.2.3"+refused)
 	for i, a := range nodes {

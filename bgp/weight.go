@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // A way is where packets go, and how wide the links of the next hops are that it leads to.
@@ -15,7 +16,7 @@ type way struct {
 	width float64
 }
 
-// ways returns the ways to a prefix by next hops that are taken, each once, and of too many those with the lowest next hops.
+// ways returns the ways to a prefix by next hops that are taken, each once for a link, and of too many those with the lowest next hops.
 func (t *table) ways(p netip.Prefix) (list []control.Via) {
 	var paths []path
 	for _, x := range t.prefixes[p].paths {
@@ -23,15 +24,16 @@ func (t *table) ways(p netip.Prefix) (list []control.Via) {
 			paths = append(paths, x)
 		}
 	}
+	segment := func(x path) frame.VNI { return t.rules.link(x.peer.Value()).Segment }
 	slices.SortFunc(paths, func(a, b path) int {
-		return cmp.Or(a.nextHop.Value().Compare(b.nextHop.Value()), cmp.Compare(b.width, a.width))
+		return cmp.Or(a.nextHop.Value().Compare(b.nextHop.Value()), cmp.Compare(segment(a), segment(b)), cmp.Compare(b.width, a.width))
 	})
-	paths = slices.CompactFunc(paths, func(a, b path) bool { return a.nextHop == b.nextHop })
+	paths = slices.CompactFunc(paths, func(a, b path) bool { return a.nextHop == b.nextHop && segment(a) == segment(b) })
 	var ways []way
 	all := true // paths have widths
 	for _, x := range paths {
 		all = all && x.width > 0 && !math.IsInf(float64(x.width), 0)
-		via, _ := t.rules.judge(p, x.nextHop.Value())
+		via, _ := t.rules.judge(p, x.nextHop.Value(), x.peer.Value())
 		if i := slices.IndexFunc(ways, func(w way) bool { return w.Via == via }); i >= 0 {
 			ways[i].width += float64(x.width)
 		} else if len(ways) < cmp.Or(t.rules.cfg.MaxPaths, DefaultMaxPaths) {

@@ -145,7 +145,7 @@ func (c *Config) Check() error {
 	checkFamilies(w, "Routers", c.Routers)
 	c.Workloads.check(w)
 	if len(c.Routers) > 0 && c.Segment == 0 {
-		w.Wrong("Routers", c.Routers[0], "Segment is required with it")
+		w.Wrong("Routers", c.Routers[0], "requires segment")
 	}
 	return w.Err()
 }

@@ -146,7 +146,7 @@ func TestCheck(t *testing.T) {
 		{func(c *Config) { c.RouterID = netip.MustParseAddr("::1") }, "RouterID"},
 		{func(c *Config) { c.Listen = []netip.Addr{{}} }, "Listen[0]"},
 		{func(c *Config) { c.Local = []netip.Addr{host, host} }, "Local[1]"},
-		{func(c *Config) { c.Routers = []netip.Addr{host} }, "Segment is required"},
+		{func(c *Config) { c.Routers = []netip.Addr{host} }, "requires segment"},
 		{func(c *Config) { c.Etcd.Endpoints = []string{"host"} }, "Endpoints"},
 		{func(c *Config) { c.Etcd.Timeout = time.Millisecond }, "Timeout"},
 		{func(c *Config) { c.Etcd.PasswordFile = "x" }, "Etcd.PasswordFile: \"x\": requires a user name"},

@@ -35,6 +35,9 @@ func (k *bgpKeeper) spoken() (x spoken, ok bool) {
 		return x, false
 	}
 	x.BGP, x.addresses = newBGPState(now.since, cfg.AS, cfg.RouterID, cfg.VRF), cfg.Addresses
+	for _, l := range cfg.Links {
+		x.addresses = append(x.addresses, l.Addresses...)
+	}
 	switch {
 	case now.err != nil:
 		x.State, x.Error, x.Again = sectionFailed, oneLine(now.err), &now.again

@@ -114,7 +114,7 @@ func effective(cfg *file.Config) []byte {
 
 // bgpDefaults sets those of the section bgp.
 func bgpDefaults(b map[string]any) {
-	dropEmpty(b, "listen", "peers", "addresses", "routers", "pools", "nodes", "announce", "export", "import", "filters", "underlay")
+	dropEmpty(b, "listen", "peers", "addresses", "routers", "links", "pools", "nodes", "announce", "export", "import", "filters", "underlay")
 	defaults(b, "distance", bgp.DefaultDistance, "maxRoutes", bgp.DefaultMaxRoutes, "maxPaths", bgp.DefaultMaxPaths)
 	if b["listen"] != nil {
 		defaults(b, "port", bgp.DefaultPort)

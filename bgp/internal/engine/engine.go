@@ -60,6 +60,10 @@ type Peer struct {
 	AllPaths bool // of a prefix, not only the best, are for a client that takes them (RFC 7911)
 
 	Import, Export []Rule // for sessions that go on, too
+
+	// NextHops are ours in what we announce to it, at most one of each family, for sessions that go on, too: what is of no such family is
+	// not announced to it. With nil they are those of Announce.
+	NextHops []netip.Addr
 }
 
 // Status is how a session is.

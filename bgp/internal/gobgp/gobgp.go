@@ -309,9 +309,9 @@ func (b *BGP) SetPeers(list []engine.Peer) error {
 	return errors.Join(append(errs, b.again(kept))...)
 }
 
-// sameSession reports whether peers differ in nothing but what rules say.
+// sameSession reports whether peers differ in nothing but what policies say.
 func sameSession(a, b engine.Peer) bool {
-	a.Import, a.Export, b.Import, b.Export = nil, nil, nil, nil
+	a.Import, a.Export, a.NextHops, b.Import, b.Export, b.NextHops = nil, nil, nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
 

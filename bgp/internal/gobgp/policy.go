@@ -38,9 +38,9 @@ func (b *BGP) assign() error {
 
 // policies replaces what the policies say, at once. b.mu is held.
 func (b *BGP) policies() error {
-	c := compiler{as: b.conf.AS}
+	c := compiler{as: b.conf.AS, takes: true}
 	for _, p := range b.peers {
-		c.reflects = c.reflects || p.Client
+		c.reflects, c.takes = c.reflects || p.Client, c.takes && len(p.Import) == 0
 	}
 	for _, g := range b.groups() {
 		c.group(&g)
@@ -61,7 +61,7 @@ func (b *BGP) again(was map[string]engine.Peer) error {
 		}
 		for direction, same := range map[api.ResetPeerRequest_Direction]bool{
 			api.ResetPeerRequest_DIRECTION_IN:  reflect.DeepEqual(p.Import, old.Import),
-			api.ResetPeerRequest_DIRECTION_OUT: reflect.DeepEqual(p.Export, old.Export),
+			api.ResetPeerRequest_DIRECTION_OUT: reflect.DeepEqual(p.Export, old.Export) && reflect.DeepEqual(p.NextHops, old.NextHops),
 		} {
 			if same {
 				continue
@@ -87,7 +87,7 @@ func (b *BGP) sessions(p *engine.Peer) (list []string) {
 	return list
 }
 
-// A group is peers that have the same rules, and are addresses or prefixes of one length.
+// A group is peers that have the same rules and next hops of ours, and are addresses or prefixes of one length.
 type group struct {
 	*engine.Peer // one of them
 	bits         int
@@ -95,7 +95,7 @@ type group struct {
 	list         []string
 }
 
-// groups returns peers by their rules, none if there are no rules. Of prefixes that have an address the longest comes first.
+// groups returns peers by their rules and our next hops, none if there is none of these. Of prefixes that have an address the longest comes first.
 func (b *BGP) groups() (list []group) {
 	at, ruled := map[string]int{}, false
 	for _, p := range b.peers {
@@ -104,14 +104,14 @@ func (b *BGP) groups() (list []group) {
 			q = netip.PrefixFrom(p.Addr, p.Addr.BitLen())
 		}
 		g := group{Peer: &p, bits: q.Bits(), external: p.AS != b.conf.AS}
-		key := fmt.Sprint(g.bits, g.external, p.Import, p.Export)
+		key := fmt.Sprint(g.bits, g.external, p.Import, p.Export, p.NextHops == nil, p.NextHops)
 		i, ok := at[key]
 		if !ok {
 			i, at[key] = len(list), len(list)
 			list = append(list, g)
 		}
 		list[i].list = append(list[i].list, q.String())
-		ruled = ruled || len(p.Import)+len(p.Export) > 0
+		ruled = ruled || len(p.Import)+len(p.Export) > 0 || p.NextHops != nil
 	}
 	if !ruled {
 		return nil
@@ -124,6 +124,7 @@ func (b *BGP) groups() (list []group) {
 type compiler struct {
 	as       uint32
 	reflects bool // routes of our AS to clients
+	takes    bool // all of all peers: there are no rules for imports
 	sets     []*api.DefinedSet
 	imports  []*api.Statement
 	exports  []*api.Statement
@@ -142,7 +143,13 @@ func (c *compiler) group(g *group) {
 	for i := range g.Import {
 		c.imports = append(c.imports, c.rule(&g.Import[i], peers, 0)...)
 	}
-	c.imports = append(c.imports, &api.Statement{Conditions: conditions(peers), Actions: accept()})
+	if !c.takes {
+		c.imports = append(c.imports, &api.Statement{Conditions: conditions(peers), Actions: accept()})
+	}
+	if g.NextHops != nil {
+		c.nextHop(peers, api.Family_AFI_IP, ofFamily(g.NextHops, true))
+		c.nextHop(peers, api.Family_AFI_IP6, ofFamily(g.NextHops, false))
+	}
 	as := uint32(0)
 	if g.external {
 		as = c.as
@@ -151,6 +158,26 @@ func (c *compiler) group(g *group) {
 		c.exports = append(c.exports, c.rule(&g.Export[i], peers, as)...)
 	}
 	c.export(peers)
+}
+
+// nextHop has peers get our own routes of a family with a next hop, or none of them without one.
+func (c *compiler) nextHop(peers string, afi api.Family_Afi, a netip.Addr) {
+	x, do := conditions(peers), &api.Actions{}
+	x.RouteType, x.AfiSafiIn = api.Conditions_ROUTE_TYPE_LOCAL, []*api.Family{{Afi: afi, Safi: api.Family_SAFI_UNICAST}}
+	if a.IsValid() {
+		do.Nexthop = &api.NexthopAction{Address: a.String()} // and the next statement
+	} else {
+		do.RouteAction = api.RouteAction_ROUTE_ACTION_REJECT
+	}
+	c.exports = append(c.exports, &api.Statement{Conditions: x, Actions: do})
+}
+
+// ofFamily returns the first address of a family, none if there is none.
+func ofFamily(list []netip.Addr, is4 bool) (a netip.Addr) {
+	if i := slices.IndexFunc(list, func(x netip.Addr) bool { return x.Is4() == is4 }); i >= 0 {
+		a = list[i]
+	}
+	return a
 }
 
 // export has peers get our own routes, and those of our AS if we are a route reflector; never those of another AS.

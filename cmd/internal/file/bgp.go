@@ -17,6 +17,9 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 	if b.Segment != 0 {
 		c.gatewayIn(r, "bgp.segment", b.Segment, b.VRF)
 	}
+	for i, l := range b.Links {
+		c.gatewayIn(r, fmt.Sprintf("bgp.links[%d].segment", i), l.Segment, b.VRF)
+	}
 	for i, p := range b.Pools {
 		at := fmt.Sprintf("bgp.pools[%d].", i)
 		if p.Encapsulation == bgp.Never || r.Failed(at+"segment") || r.Failed(at+"encapsulation") {

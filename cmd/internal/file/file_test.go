@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		ways + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v"},
 "calico": {"node": "a", "vrf": "v", "noBGP": true, "ipip": {"segment": 2, "ipv4": "t", "ipv6": "u"}, "vxlan": {"segment": 3, "ipv6": "t"}, "routers": ["10.0.0.9"], "local": ["10.0.0.8", "10.0.0.9"], "listen": ["224.0.0.1"], "routerID": "::1", "distance": 256}}`: `4:96: calico.ipip.ipv6: "u": must be a tunnel of the segment
 4:134: calico.vxlan.ipv6: "t": must be a tunnel of the segment
-4:151: calico.routers: 10.0.0.9: Segment is required with it
+4:151: calico.routers: 10.0.0.9: requires segment
 4:187: calico.local[1]: 10.0.0.9: there is another address of the family; must be at most one
 4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or ::
 4:237: calico.routerID: ::1: must be an IPv4 address
