@@ -28,6 +28,9 @@
 // If an operator holds the session down (AdminDown) here or at the peer, or the peer removes it, that says nothing about the
 // path (RFC 5882, section 3.2): it is Unknown, not Dead, and stays so if the peer then falls silent.
 //
+// The C bit of our packets is clear: a session ends with the process, and with it forwarding and the program's other sessions (RFC 5882,
+// section 4.3). That of peers changes nothing here.
+//
 // # Timers
 //
 // A session that is not up sends at most once a second (RFC 5880, section 6.8.3); a change of its state is sent at once. Packets

@@ -93,7 +93,7 @@ type Peer struct {
 	Client   bool          `json:"client,omitzero"`   // we are its route reflector (RFC 4456)
 	Segment  frame.VNI     `json:"segment,omitzero"`  // of the link that it belongs to; default the first with its address or prefix on a network of the gateway, or else the first of all
 
-	NextHopSelf bool `json:"nextHopSelf,omitzero"` // local is the next hop of what we announce to it, in place of the link's address; local is an address of the link then
+	NextHopSelf bool `json:"nextHopSelf,omitzero"` // local is the next hop of what we announce to it, in place of an address of its link: for packets that the host gets, such as those of a tunnel over its sockets
 
 	// Filters are the names of filters, whose rules are asked one after the other; default none.
 	Filters []string `json:"filters,omitempty"`

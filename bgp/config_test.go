@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		`Addresses[0]: 127.0.0.1: is not valid on a network`:                                  func(c *Config) { c.Addresses[0] = addr("127.0.0.1") },
 		`Addresses[1]: 10.0.0.2: there is another address of the family; must be at most one`: func(c *Config) { c.Addresses[1] = addr("10.0.0.2") },
 		`Addresses: an address of the family of announce[2], fd65:1::/122, is required`:       func(c *Config) { c.Addresses = c.Addresses[:1] },
-		`Routers: 10.0.0.254: requires segment`:                                             func(c *Config) { c.Segment = 0 },
+		`Routers: 10.0.0.254: requires segment`:                                               func(c *Config) { c.Segment = 0 },
 		`Links[0].Segment: 0: must be 1 to`:                                                   func(c *Config) { *c = *twoLinks(); c.Links[0].Segment = 0 },
 		`Links[1].Segment: 200: links[0] has it already`:                                      func(c *Config) { *c = *twoLinks(); c.Links[1].Segment = 200 },
 		`Links[1].Addresses[2]: 10.0.2.1: there is another`: func(c *Config) {

@@ -36,8 +36,14 @@
 // its peer ends and stays down, but that a peer of a prefix may connect again.
 //
 // Routes are gone when the session is lost, unless [Peer].GracefulRestart. A peer that is silent is found dead after the hold time, or, with
-// [BFD], after a few missing packets. Its routes are gone then, also if it may restart: BIRD has BFD in its own process, so with BFD its
-// routes outlive a restart only if that is over before BFD finds it dead.
+// [BFD], after a few missing packets. Its routes are gone then, also if it may restart (RFC 5882, section 4.3.2.2).
+//
+// Section 4.3.2 would rather have a restart that has begun go on, if BFD shares fate with BGP at either end, which the C bit of BFD says by
+// being clear. It is at both: ours ends with the process, and so does forwarding, and BIRD has BFD in its own process, never sets the bit and
+// never looks at it. So BFD cannot tell a BIRD that restarts from a machine that died, whose routes would stay for minutes, with the
+// flows by them lost: the restart time of Calico is 120 s. Routes of such a peer outlive a restart if that is over before BFD finds it dead
+// (Interval times Multiplier), or without BFD. A peer that sets the bit has a forwarding plane that is dead if BFD says so, and section
+// 4.3.1 has its restart end, too. A BIRD with "bfd graceful" does not wait for us: we never ask for that.
 //
 // # What is announced
 //

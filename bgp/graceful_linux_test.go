@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // restartConf is node 2 with a second block, or without, and so many seconds for a restart.
@@ -77,6 +79,13 @@ func TestGracefulRestartBFD(t *testing.T) {
 	path := func() string { return l.ours.ask().Peers[0].BFD }
 	l.ours.want("routes", way2)
 	l.ours.h.Until("the path is alive", func() bool { return path() == "alive" })
+	cs := map[string]*netns.Capture{"ours": l.hosts[2].Capture("eth0", "udp dst port 4784 and src 10.0.0.101"), "BIRD's": l.hosts[2].Capture("eth0", "udp dst port 4784 and src 10.0.0.2")}
+	for whose, c := range cs { // both end with BGP
+		l.ours.h.Until("packets of BFD, "+whose, func() bool { return len(c.Seen()) > 0 })
+		p := c.Stop()[0]
+		x, why := bfd.Parse(p.Data[len(p.Data)-24:])
+		check.True(t, why == bfd.NotDiscarded && !x.Independent, "%s: %+v %v", whose, x, why)
+	}
 	l.birds[2].Kill()
 	l.ours.want("the routes of the dead one are gone")
 	l.ours.h.Until("it is said why", func() bool { return l.ours.ask().Peers[0].Why == "the path is dead" })

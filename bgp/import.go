@@ -24,7 +24,7 @@ type rules struct {
 
 // newRules takes the addresses of the gateway of each link.
 func newRules(c *Config, gateways ...[]netip.Prefix) *rules {
-	r := &rules{cfg: c, own: c.nextHops(), linkBy: map[netip.Addr]*link{}, macs: map[netip.Addr]frame.MAC{}, blocks: map[netip.Prefix]bool{}}
+	r := &rules{cfg: c, own: c.NextHops(), linkBy: map[netip.Addr]*link{}, macs: map[netip.Addr]frame.MAC{}, blocks: map[netip.Prefix]bool{}}
 	for i, l := range c.links() {
 		x := link{Link: l}
 		for j := 0; i < len(gateways) && j < len(gateways[i]); j++ {
@@ -119,6 +119,8 @@ func (r *rules) nextHop(p netip.Prefix, a netip.Addr) Reason {
 //	never, or none              directly                         by the router of the peer's link
 //	ipip, vxlan  cross-subnet   directly                         in the tunnel
 //	             always         in the tunnel                    in the tunnel
+//
+// The tunnel is that of the link with the next hop, or else of the peer's.
 func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reason) {
 	l := r.link(peer)
 	on := l.has(nextHop)
@@ -131,7 +133,7 @@ func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reas
 	if p.Bits() == 0 || pool == nil || pool.Encapsulation == Never || pool.Mode == CrossSubnet && on {
 		return l.direct(nextHop, on)
 	}
-	via := control.Via{VNI: pool.Segment, VTEP: netip.AddrPortFrom(nextHop, 0), Tunnel: pool.Tunnel}
+	via := control.Via{VNI: pool.Segment, VTEP: netip.AddrPortFrom(nextHop, 0), Tunnel: cmp.Or(pool.Tunnel, l.Tunnel(pool.Encapsulation))}
 	if pool.Encapsulation == VXLAN {
 		if via.MAC = r.macs[nextHop]; via.MAC.IsZero() {
 			return via, UnknownNode

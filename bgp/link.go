@@ -12,9 +12,23 @@ import (
 
 // A Link is a network of nodes that a node with several is on, such as a plane of a fabric. Each peer belongs to one.
 type Link struct {
-	Segment   frame.VNI    `json:"segment"`             // as Config.Segment; needed, another one for each link
-	Addresses []netip.Addr `json:"addresses,omitempty"` // as Config.Addresses: the next hop of what the peers of the link get
-	Routers   []netip.Addr `json:"routers,omitempty"`   // as Config.Routers, for routes of peers of the link
+	Segment   frame.VNI    `json:"segment"`             // whose gateway in the VRF is on the network; needed, another one for each link
+	Addresses []netip.Addr `json:"addresses,omitempty"` // the node's own on the network, at most one of each family: the next hop of what peers of the link get
+	Routers   []netip.Addr `json:"routers,omitempty"`   // at most one of each family, get packets without a tunnel by routes of peers of the link whose next hop is on no network of a link; default none
+
+	IPIP  string `json:"ipip,omitzero"`  // name of the tunnel by this link in the segments of pools with "ipip" that name none; default any
+	VXLAN string `json:"vxlan,omitzero"` // name of the tunnel by this link in the segments of pools with "vxlan" that name none; default any
+}
+
+// Tunnel returns the name of the tunnel by the link for an encapsulation, "" for any.
+func (l *Link) Tunnel(e Encapsulation) string {
+	switch e {
+	case IPIP:
+		return l.IPIP
+	case VXLAN:
+		return l.VXLAN
+	}
+	return ""
 }
 
 // links returns the links, one at least.
@@ -22,7 +36,7 @@ func (c *Config) links() []Link {
 	if len(c.Links) > 0 {
 		return c.Links
 	}
-	return []Link{{c.Segment, c.Addresses, c.Routers}}
+	return []Link{{Segment: c.Segment, Addresses: c.Addresses, Routers: c.Routers}}
 }
 
 func (c *Config) checkLinks(w *setting.Check) {
@@ -71,16 +85,23 @@ func ofFamily(list []netip.Addr, is4 bool) netip.Addr {
 
 // nextHop returns an address of ours for announcements of a prefix, none if we have none of its family: that of the first link that has
 // one, or else of a peer that gets Local. The engine has those for the peers of other links.
-func (c *Config) nextHop(p netip.Prefix) netip.Addr { return ofFamily(c.nextHops(), p.Addr().Is4()) }
+func (c *Config) nextHop(p netip.Prefix) netip.Addr { return ofFamily(c.NextHops(), p.Addr().Is4()) }
 
-// nextHops returns all addresses that are a next hop of what we announce.
-func (c *Config) nextHops() (list []netip.Addr) {
+// NextHops returns all addresses that are a next hop of what we announce, each once, first those of links.
+func (c *Config) NextHops() (list []netip.Addr) {
+	add := func(a netip.Addr) {
+		if a.IsValid() && !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
 	for _, l := range c.links() {
-		list = append(list, l.Addresses...)
+		for _, a := range l.Addresses {
+			add(a)
+		}
 	}
 	for i := range c.Peers {
 		if c.Peers[i].NextHopSelf {
-			list = append(list, c.Peers[i].Local)
+			add(c.Peers[i].Local)
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,10 +37,32 @@ func TestMain(m *testing.M) {
 
 // A shape is what the node of a member has.
 type shape struct {
-	Pod    string         // namespace of its pod, 10.65.1.5
+	ID     int            // of the node; 0 = 1
+	Pod    string         // namespace of its pod, 10.65.1.5 of node 1
 	Nets   []netip.Prefix // its addresses on eth0, eth1 and so on, in segments 200, 201 and so on
 	Tunnel encap.Type     // by eth0: IP in IP is segment 100, VXLAN 4096
 	Router netip.Addr     // of the tunnel, if there is one
+
+	Routers []netip.Addr // in place of Router: of tunnels t0 by eth0, t1 by eth1 and so on
+}
+
+func (s *shape) id() byte { return byte(cmp.Or(s.ID, 1)) }
+
+// tunnels are those of the node, and how the segment has them.
+func (s *shape) tunnels() (list []node.Tunnel, in []node.SegmentTunnel) {
+	by := func(i int, name string, router netip.Addr) {
+		list = append(list, node.Tunnel{
+			Config: vtep.Config{Name: name, Type: s.Tunnel}, Local: s.Nets[i].Addr(), Underlay: node.UnderlayPacket, Gateway: router, UDPConfig: underlay.UDPConfig{Device: fmt.Sprint("eth", i)},
+		})
+		in = append(in, node.SegmentTunnel{Tunnel: name})
+	}
+	if len(s.Routers) == 0 {
+		by(0, "t", s.Router)
+	}
+	for i, r := range s.Routers {
+		by(i, fmt.Sprint("t", i), r)
+	}
+	return list, in
 }
 
 // rack is the shape of a node on one network with 10.0.0.1, by which it tunnels IP in IP, too.
@@ -50,21 +73,22 @@ func (s *shape) config() *node.Config {
 	gateway := func(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
 		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
 	}
+	tunnels, in := s.tunnels()
 	c := &node.Config{
-		Tunnels:  []node.Tunnel{{Config: vtep.Config{Name: "t", Type: s.Tunnel}, Local: s.Nets[0].Addr(), Underlay: node.UnderlayPacket, Gateway: s.Router, UDPConfig: underlay.UDPConfig{Device: "eth0"}}},
+		Tunnels:  tunnels,
 		Ports:    []node.Port{{Name: "pod", DeviceConfig: port.DeviceConfig{Namespace: s.Pod}}},
-		Segments: []node.Segment{{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xee, 1}, prefix("10.65.1.1/26"))}},
+		Segments: []node.Segment{{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xee, s.id()}, prefix(fmt.Sprintf("10.65.%d.1/26", s.id())))}},
 		VRFs:     []node.VRF{{Name: "v"}},
 	}
 	if s.Tunnel == encap.TypeIPIP {
-		c.Segments = append(c.Segments, node.Segment{VNI: 100, Tunnel: "t", Gateway: gateway(frame.MAC{})})
+		c.Segments = append(c.Segments, node.Segment{VNI: 100, Tunnels: in, Gateway: gateway(frame.MAC{})})
 	} else {
-		c.Segments = append(c.Segments, node.Segment{VNI: 4096, Tunnel: "t", Gateway: gateway(frame.MAC{0x66, 0, 0, 0, 0, 1})})
+		c.Segments = append(c.Segments, node.Segment{VNI: 4096, Tunnels: in, Gateway: gateway(frame.MAC{0x66, 0, 0, 0, 0, s.id()})})
 	}
 	for i, net := range s.Nets {
 		name := fmt.Sprint("eth", i)
 		c.Ports = append(c.Ports, node.Port{Name: name, Type: node.PortPacket})
-		c.Segments = append(c.Segments, node.Segment{VNI: frame.VNI(200 + i), Members: []node.Member{{Port: name}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xca, byte(1 + i)}, net)})
+		c.Segments = append(c.Segments, node.Segment{VNI: frame.VNI(200 + i), Members: []node.Member{{Port: name}}, Gateway: gateway(frame.MAC{2, 0, 0, s.id() - 1, 0xca, byte(1 + i)}, net)})
 	}
 	return c
 }
@@ -174,7 +198,7 @@ type member struct {
 // newMember starts a member in a host with eth0 and so on.
 func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, c *Config) *member {
 	t.Helper()
-	m := &member{t: t, h: h, pod: n.Host("pod1")}
+	m := &member{t: t, h: h, pod: n.Host(fmt.Sprint("pod", s.id()))}
 	s.Pod = m.pod.NS
 	exe := check.Must(os.Executable())(t)
 	logs := t.TempDir()
@@ -183,8 +207,8 @@ func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, c *Config) *m
 	m.in, m.out = json.NewEncoder(check.Must(cmd.StdinPipe())(t)), json.NewDecoder(check.Must(cmd.StdoutPipe())(t))
 	m.run(cmd)
 	m.set(c)
-	m.pod.Addr("pod", "10.65.1.5/26")
-	m.pod.Route("default", "via", "10.65.1.1")
+	m.pod.Addr("pod", fmt.Sprintf("10.65.%d.5/26", s.id()))
+	m.pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", s.id()))
 	m.pod.Ready()
 	return m
 }

@@ -34,10 +34,7 @@ func (k *bgpKeeper) spoken() (x spoken, ok bool) {
 	if cfg == nil || !ok { // it may be removed between the two
 		return x, false
 	}
-	x.BGP, x.addresses = newBGPState(now.since, cfg.AS, cfg.RouterID, cfg.VRF), cfg.Addresses
-	for _, l := range cfg.Links {
-		x.addresses = append(x.addresses, l.Addresses...)
-	}
+	x.BGP, x.addresses = newBGPState(now.since, cfg.AS, cfg.RouterID, cfg.VRF), cfg.NextHops()
 	switch {
 	case now.err != nil:
 		x.State, x.Error, x.Again = sectionFailed, oneLine(now.err), &now.again

@@ -112,22 +112,27 @@ func (s *server) getBGPRoutes(w http.ResponseWriter, r *http.Request) error {
 	}
 	return list(w, func(yield func(api.BGPRoute) bool) {
 		for _, p := range x.status.Announced {
-			if !yield(api.BGPRoute{Prefix: p.String(), NextHop: x.nextHop(p)}) {
-				return
+			for _, a := range x.nextHops(p) {
+				if !yield(api.BGPRoute{Prefix: p.String(), NextHop: a}) {
+					return
+				}
 			}
 		}
 		peerRoutes(x.routes(), netip.Addr{})(yield)
 	})
 }
 
-// nextHop returns the address that peers get for a prefix of the node.
-func (x *spoken) nextHop(p netip.Prefix) string {
+// nextHops returns the addresses that peers get for a prefix of the node, "" if there is none.
+func (x *spoken) nextHops(p netip.Prefix) (list []string) {
 	for _, a := range x.addresses {
 		if a.Is4() == p.Addr().Is4() {
-			return a.String()
+			list = append(list, a.String())
 		}
 	}
-	return ""
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
 }
 
 // peerRoutes returns routes of one peer, or of all.

@@ -27,6 +27,12 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 		}
 		if s := c.gatewayIn(r, at+"segment", p.Segment, b.VRF); s != nil {
 			c.carries(r, at, s, p.Encapsulation, "tunnel", p.Tunnel)
+			for k := range b.Links {
+				l := &b.Links[k]
+				if name := l.Tunnel(p.Encapsulation); name != "" && p.Tunnel == "" {
+					c.carries(r, fmt.Sprintf("bgp.links[%d].", k), s, p.Encapsulation, p.Encapsulation.String(), name)
+				}
+			}
 		}
 	}
 }

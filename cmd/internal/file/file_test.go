@@ -84,6 +84,13 @@ func TestErrors(t *testing.T) {
 		`{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}],
 "bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "x", "segment": 9}}`: `2:49: bgp.vrf: "x": no such VRF
 2:65: bgp.segment: 9: no such segment`,
+		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}],
+"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "routers": ["10.0.0.9"], "links": [{"segment": 1, "addresses": ["10.0.0.1"]}, {"segment": 9}, {"addresses": []}],
+"peers": [{"address": "10.0.0.2", "as": 1, "segment": 7, "nextHopSelf": true}]}}`: `2:88: bgp.links: each has a segment, addresses and routers of its own: leave out those beside them
+2:144: bgp.links[1].segment: 9: no such segment
+2:148: bgp.links[2].segment: required
+3:11: bgp.peers[0].local: an address of the node is required with nextHopSelf
+3:55: bgp.peers[0].segment: 7: must be the segment of a link`,
 		`{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}],
 "bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "segment": 1, "pools": [{"prefix": "10.1.0.0/16", "encapsulation": "ipip", "segment": 1},
 {"prefix": "10.2.0.0/16", "encapsulation": "vxlan", "segment": 2}, {"prefix": "10.3.0.0/16", "encapsulation": "ipip", "segment": 2, "tunnel": "u"}, {"prefix": "10.4.0.0/16", "encapsulation": "gre", "segment": 7},
@@ -99,7 +106,7 @@ func TestErrors(t *testing.T) {
 5:75: bgp.peers[1].as: 0: must be 1 to 4294967295
 5:90: bgp.peers[1].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s
 5:97: bgp.peers[2]: "10.0.0.2": peers[0] is the same
-5:130: bgp.peers[2].password: unknown key; allowed are address, allPaths, as, bfd, client, filters, gracefulRestart, holdTime, hops, local, maxRoutes, ownAS, passive, passwordFile, port, prefix, retry
+5:130: bgp.peers[2].password: unknown key; allowed are address, allPaths, as, bfd, client, filters, gracefulRestart, holdTime, hops, local, maxRoutes, nextHopSelf, ownAS, passive, passwordFile, port, prefix, retry, segment
 6:44: bgp.import[0].max: 40: must be 8 to 32
 6:58: bgp.import[0].action: "maybe": must be one of accept, reject
 6:81: bgp.maxPaths: 65: must be 1 to 64, or 0 for 16`,
