@@ -133,7 +133,8 @@ func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reas
 	if p.Bits() == 0 || pool == nil || pool.Encapsulation == Never || pool.Mode == CrossSubnet && on {
 		return l.direct(nextHop, on)
 	}
-	via := control.Via{VNI: pool.Segment, VTEP: netip.AddrPortFrom(nextHop, 0), Tunnel: cmp.Or(pool.Tunnel, l.Tunnel(pool.Encapsulation))}
+	via := control.Via{VTEP: netip.AddrPortFrom(nextHop, 0)}
+	via.VNI, via.Tunnel = l.Tunnel(pool)
 	if pool.Encapsulation == VXLAN {
 		if via.MAC = r.macs[nextHop]; via.MAC.IsZero() {
 			return via, UnknownNode

@@ -16,19 +16,19 @@ type Link struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"` // the node's own on the network, at most one of each family: the next hop of what peers of the link get
 	Routers   []netip.Addr `json:"routers,omitempty"`   // at most one of each family, get packets without a tunnel by routes of peers of the link whose next hop is on no network of a link; default none
 
-	IPIP  string `json:"ipip,omitzero"`  // name of the tunnel by this link in the segments of pools with "ipip" that name none; default any
-	VXLAN string `json:"vxlan,omitzero"` // name of the tunnel by this link in the segments of pools with "vxlan" that name none; default any
+	IPIP  frame.VNI `json:"ipip,omitzero"`  // segment of the tunnel by this link for pools with "ipip", which has a gateway in the VRF; default that of the pool
+	VXLAN frame.VNI `json:"vxlan,omitzero"` // segment of the tunnel by this link for pools with "vxlan", which has a gateway in the VRF; default that of the pool
 }
 
-// Tunnel returns the name of the tunnel by the link for an encapsulation, "" for any.
-func (l *Link) Tunnel(e Encapsulation) string {
-	switch e {
-	case IPIP:
-		return l.IPIP
-	case VXLAN:
-		return l.VXLAN
+// Tunnel returns the segment and the name of the tunnel for a pool by the link.
+func (l *Link) Tunnel(p *Pool) (segment frame.VNI, name string) {
+	switch {
+	case p.Encapsulation == IPIP && l.IPIP != 0:
+		return l.IPIP, ""
+	case p.Encapsulation == VXLAN && l.VXLAN != 0:
+		return l.VXLAN, ""
 	}
-	return ""
+	return p.Segment, p.Tunnel
 }
 
 // links returns the links, one at least.
@@ -60,6 +60,11 @@ func (c *Config) checkLinks(w *setting.Check) {
 			w.Wrong(at+"Segment", l.Segment, "links[%d] has it already", first)
 		} else {
 			seen[l.Segment] = i
+		}
+		for e, vni := range []frame.VNI{l.IPIP, l.VXLAN} {
+			if !vni.Valid() {
+				w.Want(at+[]string{"IPIP", "VXLAN"}[e], vni, "0 to %d", frame.MaxVNI)
+			}
 		}
 		checkFamilies(w, at+"Addresses", l.Addresses)
 		checkFamilies(w, at+"Routers", l.Routers)

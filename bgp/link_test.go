@@ -33,7 +33,7 @@ var twoGateways = [][]netip.Prefix{prefixes("10.0.0.1/24"), prefixes("10.0.1.1/2
 // others by the router of the peer's link.
 func TestLinks(t *testing.T) {
 	c := twoLinks()
-	c.Links[1].IPIP, c.Links[1].VXLAN, c.Nodes = "b", "c", []Remote{{addr("10.9.0.3"), nodeMAC}}
+	c.Links[1].IPIP, c.Links[1].VXLAN, c.Nodes = 101, 301, []Remote{{addr("10.9.0.3"), nodeMAC}}
 	check.OK(t, c.Check())
 	r := newRules(c, twoGateways...)
 	for _, x := range []struct{ peer, nextHops string }{
@@ -56,11 +56,11 @@ func TestLinks(t *testing.T) {
 		{"fd65:2::/122", "fd00::2", "10.0.0.2", "via vni 201 ip fd00::2"},
 		{"10.67.2.0/26", "10.0.1.2", "10.0.0.2", "via vni 201 ip 10.0.1.2"}, // of the same subnet
 		{"10.67.2.0/26", "10.9.0.2", "10.0.0.2", "via vni 100 vtep 10.9.0.2:0"},
-		{"10.66.2.0/26", "10.0.1.2", "10.0.0.2", "via vni 100 vtep 10.0.1.2:0 tunnel b"}, // of the link with the next hop
-		{"10.66.2.0/26", "10.9.0.2", "10.0.1.2", "via vni 100 vtep 10.9.0.2:0 tunnel b"}, // of the peer's
+		{"10.66.2.0/26", "10.0.1.2", "10.0.0.2", "via vni 101 vtep 10.0.1.2:0"}, // of the link with the next hop
+		{"10.66.2.0/26", "10.9.0.2", "10.0.1.2", "via vni 101 vtep 10.9.0.2:0"}, // of the peer's
 		{"10.66.2.0/26", "10.9.0.2", "10.0.0.2", "via vni 100 vtep 10.9.0.2:0"},
-		{"10.68.2.0/26", "10.9.0.3", "10.0.1.2", "via vni 300 mac 02:00:00:00:00:09 vtep 10.9.0.3:0 tunnel vx"}, // of the pool
-		{"10.66.128.0/26", "10.9.0.3", "10.0.1.2", "via vni 300 mac 02:00:00:00:00:09 vtep 10.9.0.3:0 tunnel c"},
+		{"10.68.2.0/26", "10.9.0.3", "10.0.0.2", "via vni 300 mac 02:00:00:00:00:09 vtep 10.9.0.3:0 tunnel vx"},
+		{"10.68.2.0/26", "10.9.0.3", "10.0.1.2", "via vni 301 mac 02:00:00:00:00:09 vtep 10.9.0.3:0"},
 		{"10.65.2.0/26", "10.0.1.1", "10.0.0.2", "own-next-hop"},
 		{"10.0.1.128/25", "10.0.0.2", "10.0.0.2", "underlay"},
 	} {

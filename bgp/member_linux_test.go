@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,18 +44,22 @@ type shape struct {
 	Tunnel encap.Type     // by eth0: IP in IP is segment 100, VXLAN 4096
 	Router netip.Addr     // of the tunnel, if there is one
 
-	Routers []netip.Addr // in place of Router: of tunnels t0 by eth0, t1 by eth1 and so on
+	Routers []netip.Addr // in place of Router: of tunnels by eth0, eth1 and so on, in segments 100 or 4096 and so on
 }
 
 func (s *shape) id() byte { return byte(cmp.Or(s.ID, 1)) }
 
-// tunnels are those of the node, and how the segment has them.
-func (s *shape) tunnels() (list []node.Tunnel, in []node.SegmentTunnel) {
+// tunnels adds the tunnels of the node, each in a segment of its own.
+func (s *shape) tunnels(c *node.Config) {
 	by := func(i int, name string, router netip.Addr) {
-		list = append(list, node.Tunnel{
+		c.Tunnels = append(c.Tunnels, node.Tunnel{
 			Config: vtep.Config{Name: name, Type: s.Tunnel}, Local: s.Nets[i].Addr(), Underlay: node.UnderlayPacket, Gateway: router, UDPConfig: underlay.UDPConfig{Device: fmt.Sprint("eth", i)},
 		})
-		in = append(in, node.SegmentTunnel{Tunnel: name})
+		x := node.Segment{VNI: frame.VNI(100 + i), Tunnels: []node.SegmentTunnel{{Tunnel: name}}, Gateway: gatewayIn(frame.MAC{})}
+		if s.Tunnel != encap.TypeIPIP {
+			x.VNI, x.Tunnels[0].VNI, x.Gateway.MAC = frame.VNI(4096+i), 4096, frame.MAC{0x66, 0, 0, 0, 0, s.id()}
+		}
+		c.Segments = append(c.Segments, x)
 	}
 	if len(s.Routers) == 0 {
 		by(0, "t", s.Router)
@@ -62,7 +67,10 @@ func (s *shape) tunnels() (list []node.Tunnel, in []node.SegmentTunnel) {
 	for i, r := range s.Routers {
 		by(i, fmt.Sprint("t", i), r)
 	}
-	return list, in
+}
+
+func gatewayIn(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
+	return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
 }
 
 // rack is the shape of a node on one network with 10.0.0.1, by which it tunnels IP in IP, too.
@@ -70,25 +78,16 @@ var rack = shape{Nets: prefixes("10.0.0.1/24"), Tunnel: encap.TypeIPIP}
 
 // config is the node.
 func (s *shape) config() *node.Config {
-	gateway := func(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
-		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
-	}
-	tunnels, in := s.tunnels()
 	c := &node.Config{
-		Tunnels:  tunnels,
 		Ports:    []node.Port{{Name: "pod", DeviceConfig: port.DeviceConfig{Namespace: s.Pod}}},
-		Segments: []node.Segment{{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gateway(frame.MAC{2, 0, 0, 0, 0xee, s.id()}, prefix(fmt.Sprintf("10.65.%d.1/26", s.id())))}},
+		Segments: []node.Segment{{VNI: 1, Members: []node.Member{{Port: "pod"}}, Gateway: gatewayIn(frame.MAC{2, 0, 0, 0, 0xee, s.id()}, prefix(fmt.Sprintf("10.65.%d.1/26", s.id())))}},
 		VRFs:     []node.VRF{{Name: "v"}},
 	}
-	if s.Tunnel == encap.TypeIPIP {
-		c.Segments = append(c.Segments, node.Segment{VNI: 100, Tunnels: in, Gateway: gateway(frame.MAC{})})
-	} else {
-		c.Segments = append(c.Segments, node.Segment{VNI: 4096, Tunnels: in, Gateway: gateway(frame.MAC{0x66, 0, 0, 0, 0, s.id()})})
-	}
+	s.tunnels(c)
 	for i, net := range s.Nets {
 		name := fmt.Sprint("eth", i)
 		c.Ports = append(c.Ports, node.Port{Name: name, Type: node.PortPacket})
-		c.Segments = append(c.Segments, node.Segment{VNI: frame.VNI(200 + i), Members: []node.Member{{Port: name}}, Gateway: gateway(frame.MAC{2, 0, 0, s.id() - 1, 0xca, byte(1 + i)}, net)})
+		c.Segments = append(c.Segments, node.Segment{VNI: frame.VNI(200 + i), Members: []node.Member{{Port: name}}, Gateway: gatewayIn(frame.MAC{2, 0, 0, s.id() - 1, 0xca, byte(1 + i)}, net)})
 	}
 	return c
 }
@@ -260,6 +259,17 @@ func (m *member) want(what string, want ...string) {
 		last = fmt.Sprint(m.ask().Routes)
 		return last == fmt.Sprint(want)
 	})
+}
+
+// taken returns how many routes are taken.
+func (m *member) taken() (n int) {
+	m.t.Helper()
+	for _, r := range m.ask().Routes {
+		if !strings.Contains(r, " refused: ") {
+			n++
+		}
+	}
+	return n
 }
 
 // state is that of the session with a peer.

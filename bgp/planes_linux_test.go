@@ -14,6 +14,18 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
+// sendFlows sends a packet of each of 128 flows.
+func sendFlows(t *testing.T, from *netns.Host, to string) {
+	t.Helper()
+	from.Do(func() {
+		for range 128 {
+			c := check.Must(net.Dial("udp", to+":9"))(t)
+			check.Must(c.Write([]byte("flow")))(t)
+			c.Close()
+		}
+	})
+}
+
 // flows sends a packet of each of 128 flows, and returns how many pass each plane at node 2.
 func (l *lab) flows(from *netns.Host, to string, planes ...int) (n [4]int) {
 	l.t.Helper()
@@ -21,13 +33,7 @@ func (l *lab) flows(from *netns.Host, to string, planes ...int) (n [4]int) {
 	for i := range cs {
 		cs[i] = l.hosts[2].Capture(fmt.Sprint("eth", i), "udp dst port 9")
 	}
-	from.Do(func() {
-		for range 128 {
-			c := check.Must(net.Dial("udp", to+":9"))(l.t)
-			check.Must(c.Write([]byte("flow")))(l.t)
-			c.Close()
-		}
-	})
+	sendFlows(l.t, from, to)
 	sum := func() (sum int) {
 		for i, c := range cs {
 			n[i] = len(c.Seen())

@@ -18,7 +18,15 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 		c.gatewayIn(r, "bgp.segment", b.Segment, b.VRF)
 	}
 	for i, l := range b.Links {
-		c.gatewayIn(r, fmt.Sprintf("bgp.links[%d].segment", i), l.Segment, b.VRF)
+		at := fmt.Sprintf("bgp.links[%d].", i)
+		c.gatewayIn(r, at+"segment", l.Segment, b.VRF)
+		for e, vni := range map[bgp.Encapsulation]frame.VNI{bgp.IPIP: l.IPIP, bgp.VXLAN: l.VXLAN} {
+			if key := at + e.String(); vni != 0 {
+				if s := c.gatewayIn(r, key, vni, b.VRF); s != nil {
+					c.carries(r, at, key, s, e, "", "")
+				}
+			}
+		}
 	}
 	for i, p := range b.Pools {
 		at := fmt.Sprintf("bgp.pools[%d].", i)
@@ -26,13 +34,7 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 			continue
 		}
 		if s := c.gatewayIn(r, at+"segment", p.Segment, b.VRF); s != nil {
-			c.carries(r, at, s, p.Encapsulation, "tunnel", p.Tunnel)
-			for k := range b.Links {
-				l := &b.Links[k]
-				if name := l.Tunnel(p.Encapsulation); name != "" && p.Tunnel == "" {
-					c.carries(r, fmt.Sprintf("bgp.links[%d].", k), s, p.Encapsulation, p.Encapsulation.String(), name)
-				}
-			}
+			c.carries(r, at, at+"segment", s, p.Encapsulation, "tunnel", p.Tunnel)
 		}
 	}
 }
@@ -50,10 +52,10 @@ func (c *Config) member(r *conf.Report, k *calico.Config) {
 		}
 		s := c.gatewayIn(r, at+"segment", t.Segment, k.VRF)
 		if s != nil && (t.IPv4 != "" || t.IPv6 == "") {
-			c.carries(r, at, s, e, "ipv4", t.IPv4)
+			c.carries(r, at, at+"segment", s, e, "ipv4", t.IPv4)
 		}
 		if s != nil && t.IPv6 != "" {
-			c.carries(r, at, s, e, "ipv6", t.IPv6)
+			c.carries(r, at, at+"segment", s, e, "ipv6", t.IPv6)
 		}
 	}
 	if c.BGP != nil && !k.NoBGP {
@@ -83,8 +85,8 @@ func (c *Config) gatewayIn(r *conf.Report, key string, vni frame.VNI, vrf string
 	return nil
 }
 
-// carries adds an error unless a segment has a tunnel for an encapsulation, and that with the name that a key has.
-func (c *Config) carries(r *conf.Report, at string, s *node.Segment, e bgp.Encapsulation, key, name string) {
+// carries adds an error, to the key segment, unless a segment has a tunnel for an encapsulation, and that with the name that a key at at has.
+func (c *Config) carries(r *conf.Report, at, segment string, s *node.Segment, e bgp.Encapsulation, key, name string) {
 	names := []string{s.Tunnel}
 	for _, t := range s.Tunnels {
 		names = append(names, t.Tunnel)
@@ -102,8 +104,8 @@ func (c *Config) carries(r *conf.Report, at string, s *node.Segment, e bgp.Encap
 	switch {
 	case r.Failed("tunnels") || r.Failed("segments") || slices.ContainsFunc(c.Tunnels, fits):
 	case e == bgp.IPIP:
-		r.Fail(at+"segment", s.VNI, `the encapsulation is ipip: a tunnel of type "ipip" or "fou" is required there`)
+		r.Fail(segment, s.VNI, `the encapsulation is ipip: a tunnel of type "ipip" or "fou" is required there`)
 	default:
-		r.Fail(at+"segment", s.VNI, `the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there`)
+		r.Fail(segment, s.VNI, `the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there`)
 	}
 }
