@@ -33,6 +33,9 @@ type Config struct {
 	Node string `json:"node"`          // its name in the datastore; needed
 	Etcd Etcd   `json:"etcd,omitzero"` // the datastore
 
+	// Datastore, if not nil, takes the place of Etcd. It is a pointer, so that [Plane.Configure] can tell it from another one.
+	Datastore Datastore `json:"-"`
+
 	VRF     string       `json:"vrf"`               // of the routes; needed
 	Segment frame.VNI    `json:"segment,omitzero"`  // whose gateway in the VRF is on the network of the nodes, for ways without a tunnel; default none
 	IPIP    Tunnel       `json:"ipip,omitzero"`     // for pools with an ipipMode; default none
@@ -100,6 +103,14 @@ func (e *Etcd) config() *etcd.Config {
 		Endpoints: e.Endpoints, Username: e.Username, Password: e.Password, CertFile: e.CertFile, KeyFile: e.KeyFile, CAFile: e.CAFile, TLS: e.TLS,
 		Timeout: e.Timeout, KeepAlive: e.KeepAlive,
 	}
+}
+
+// datastore returns where the resources are.
+func (c *Config) datastore() Datastore {
+	if c.Datastore != nil {
+		return c.Datastore
+	}
+	return &c.Etcd
 }
 
 // dial connects to etcd, with the password of the file.

@@ -46,7 +46,7 @@ type Plane struct {
 
 	mu       sync.Mutex
 	cfg      Config
-	moved    func()         // ends what follows the datastore of Etcd, nil before
+	moved    func()         // ends what follows the datastore, nil before
 	store    *model.Store   // nil before it has been read
 	plan     *model.Plan    // as applied, nil before
 	ruled    *ruled         // likewise
@@ -93,7 +93,7 @@ func New(n Node, c *Config) (*Plane, error) {
 	return p, nil
 }
 
-// Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd is another one.
+// Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd or Datastore is another one.
 // Owner and Log stay, and so do Node, NoBGP and Workloads: an error says that one of these is another one, for which a new Plane is needed, and nothing
 // has changed then.
 func (p *Plane) Configure(c *Config) error {
@@ -105,7 +105,7 @@ func (p *Plane) Configure(c *Config) error {
 	if key := p.cfg.fixed(c); key != "" {
 		return fmt.Errorf("calico: Config.%s: cannot change while the Plane runs", key)
 	}
-	other := !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
+	other := p.cfg.Datastore != c.Datastore || !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
 	p.cfg = setting.Clone(*c)
 	if other && p.moved != nil {
 		p.moved()
@@ -135,7 +135,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow follows the datastore of Etcd until ctx is done, or Etcd is another one.
+// follow follows the datastore until ctx is done, or there is another one.
 func (p *Plane) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -161,16 +161,11 @@ func (p *Plane) follow(ctx context.Context) {
 
 // read follows the datastore until ctx is done or something fails.
 func (p *Plane) read(ctx context.Context, cfg *Config) error {
-	client, err := cfg.Etcd.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	prefixes := resource.Prefixes(cfg.Node)
 	if p.filter != nil {
 		prefixes = append(prefixes, resource.PolicyPrefixes()...)
 	}
-	return client.Follow(ctx, prefixes, &reader{p: p})
+	return cfg.datastore().Follow(ctx, prefixes, &reader{p: p})
 }
 
 // away notes that the datastore is not followed.

@@ -19,24 +19,38 @@ type reader struct {
 	changes []change
 }
 
-// A change is one of a key; without a value it is gone.
+// A change is one of a key.
 type change struct {
 	key   string
 	value []byte
+	err   error // it has no value because of this
 	gone  bool
+}
+
+func (c *change) on(s *model.Store) {
+	switch {
+	case c.gone:
+		s.Delete(c.key)
+	case c.err != nil:
+		s.Wrong(c.key, c.err)
+	default:
+		s.Put(c.key, c.value)
+	}
 }
 
 func (r *reader) Reset() { r.all, r.changes = new(model.Store), nil }
 
-func (r *reader) Put(key string, value []byte) {
+func (r *reader) Put(key string, value []byte) { r.change(change{key: key, value: value}) }
+func (r *reader) Wrong(key string, err error)  { r.change(change{key: key, err: err}) }
+func (r *reader) Delete(key string)            { r.change(change{key: key, gone: true}) }
+
+func (r *reader) change(c change) {
 	if r.all != nil {
-		r.all.Put(key, value)
+		c.on(r.all)
 		return
 	}
-	r.changes = append(r.changes, change{key: key, value: value})
+	r.changes = append(r.changes, c)
 }
-
-func (r *reader) Delete(key string) { r.changes = append(r.changes, change{key: key, gone: true}) }
 
 func (r *reader) Done(context.Context) error {
 	p := r.p
@@ -53,11 +67,7 @@ func (r *reader) Done(context.Context) error {
 		} else {
 			p.routes.Store(true)
 		}
-		if c.gone {
-			p.store.Delete(c.key)
-		} else {
-			p.store.Put(c.key, c.value)
-		}
+		c.on(p.store)
 	}
 	r.changes = nil
 	if !p.stale.IsZero() {

@@ -73,6 +73,15 @@ func (s *Store) Clone() *Store {
 
 // Put reads a value. A wrong one takes the place of the one that was there before. Of too many resources the newest are left out.
 func (s *Store) Put(key string, value []byte) {
+	s.put(key, func(k resource.Key) (any, error) { return resource.Parse(k, value) })
+}
+
+// Wrong is Put of a value that cannot be read, and says why.
+func (s *Store) Wrong(key string, err error) {
+	s.put(key, func(resource.Key) (any, error) { return nil, err })
+}
+
+func (s *Store) put(key string, read func(resource.Key) (any, error)) {
 	k, err := resource.ParseKey(key)
 	if err != nil {
 		if len(s.strange) < maxStrange {
@@ -87,7 +96,7 @@ func (s *Store) Put(key string, value []byte) {
 		s.left[k.Kind]++
 		return
 	}
-	v, err := resource.Parse(k, value)
+	v, err := read(k)
 	of[k.Name] = entry{v, err}
 	s.note(k)
 }
