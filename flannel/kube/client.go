@@ -1,22 +1,19 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/vxswitch/vxswitch/flannel/kube/apiserver"
 )
 
 // A nodes is what a Store does with nodes: CoreV1().Nodes() of a clientset has it.
@@ -53,38 +50,20 @@ var core = sync.OnceValue(func() *runtime.Scheme {
 type server struct {
 	rest.Interface
 	params runtime.ParameterCodec
-	http   *http.Client
-	host   string
+	at     *apiserver.Server
 }
 
 // dial finds an API server. It connects when it is used.
 func dial(c *Config) (*server, error) {
-	rc := c.REST
-	if rc == nil {
-		var err error
-		if c.URL == "" && c.Kubeconfig == "" {
-			if rc, err = rest.InClusterConfig(); err != nil {
-				return nil, fmt.Errorf("kube: no API server: outside a pod the URL or a kubeconfig file is needed: %w", err)
-			}
-		} else if rc, err = clientcmd.BuildConfigFromFlags(c.URL, c.Kubeconfig); err != nil {
-			return nil, fmt.Errorf("kube: no API server: kubeconfig file %q: %w", c.Kubeconfig, err)
-		}
-	}
-	rc = rest.CopyConfig(rc)
-	rc.APIPath, rc.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	rc.NegotiatedSerializer = serializer.NewCodecFactory(core()).WithoutConversion()
-	rc.ContentType, rc.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
-	rc.WarningHandler = rest.NoWarnings{}
-	rc.UserAgent = cmp.Or(rc.UserAgent, "vxswitch")
-	hc, err := rest.HTTPClientFor(rc)
+	at, err := apiserver.Dial(&apiserver.Config{URL: c.URL, Kubeconfig: c.Kubeconfig, REST: c.REST})
 	if err != nil {
 		return nil, fmt.Errorf("kube: %w", err)
 	}
-	r, err := rest.RESTClientForConfigAndClient(rc, hc)
+	r, err := at.Client(corev1.SchemeGroupVersion, core(), true)
 	if err != nil {
 		return nil, fmt.Errorf("kube: %w", err)
 	}
-	return &server{r, runtime.NewParameterCodec(core()), hc, rc.Host}, nil
+	return &server{r, runtime.NewParameterCodec(core()), at}, nil
 }
 
 // get reads an object. Package gentype of client-go would do what the functions here do, but with the fakes of tests in it, and
@@ -137,8 +116,8 @@ func (s *server) client() *client {
 			m := new(corev1.ConfigMap)
 			return m, s.get(ctx, namespace, "configmaps", name, m, metav1.GetOptions{})
 		},
-		host:    s.host,
+		host:    s.at.Host,
 		streams: true,
-		close:   func() { net.CloseIdleConnectionsFor(s.http.Transport) },
+		close:   s.at.Close,
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
-	"github.com/vxswitch/vxswitch/flannel/kube/internal/kubelab"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/kubelab"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vxswitch/vxswitch/flannel"
-	"github.com/vxswitch/vxswitch/flannel/kube/internal/kubelab"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
+	"github.com/vxswitch/vxswitch/internal/lab/kubelab"
 )
 
 // paths are where objects of a manifest are created.

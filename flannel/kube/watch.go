@@ -2,107 +2,41 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"hash/maphash"
 	"net"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/kube/apiserver"
 )
 
-var errWatchEnded = errors.New("it has ended")
-
-// Watch implements [flannel.Store]. A reflector of client-go lists the nodes and follows them; watches that end as they should, after
-// some minutes, it begins again where they were. With everything else Watch ends, so that its caller knows that the API server is away.
+// Watch implements [flannel.Store].
 func (s *Store) Watch(ctx context.Context, f func(flannel.Change)) error {
-	ctx, end := context.WithCancelCause(klog.NewContext(ctx, klog.Logger{}))
+	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(s.open, func() { end(net.ErrClosed) })()
-	r := cache.NewReflectorWithOptions(&source{s, end}, &corev1.Node{}, &sink{s: s, f: f, seed: maphash.MakeSeed()}, cache.ReflectorOptions{Name: "kube", Logger: new(klog.Logger)})
-	err := r.ListAndWatchWithContext(ctx)
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	x := &apiserver.Source{
+		Lister: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return s.client.nodes.List(ctx, o)
+		},
+		Begin: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return s.client.nodes.Watch(ctx, o)
+		},
+		Version: s.seen, Stream: s.client.streams, Timeout: s.cfg.Timeout,
 	}
-	if err == nil {
-		err = errWatchEnded
-	}
-	return s.wrap("watch", err)
+	return s.wrap("watch", x.Follow(ctx, new(corev1.Node), &sink{s: s, f: f, seed: maphash.MakeSeed()}))
 }
 
-// listTime is how many times longer than another call a list of all nodes may take.
-const listTime = 6
-
-// A source is where a reflector has its nodes from.
-type source struct {
-	s   *Store
-	end func(error)
-}
-
-// IsWatchListSemanticsUnSupported reports whether a snapshot cannot be a stream: client-go's fake has none.
-func (x *source) IsWatchListSemanticsUnSupported() bool { return !x.s.client.streams }
-
-// ListWithContext lists the nodes. Where a reflector would take a list of any age, it is no older than what was seen before.
-func (x *source) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if o.ResourceVersion == "0" {
-		x.s.mu.Lock()
-		o.ResourceVersion = x.s.version
-		x.s.mu.Unlock()
-		if o.ResourceVersion != "" {
-			o.Limit = 0 // from the API server's memory, not from etcd
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, listTime*x.s.cfg.Timeout)
-	defer cancel()
-	return x.s.client.nodes.List(ctx, o)
-}
-
-// WatchWithContext begins a watch. A reflector would try again after some errors, and tell nobody: all are the end.
-func (x *source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(x.s.cfg.Timeout, func() { cancel(context.DeadlineExceeded) })
-	w, err := x.s.client.nodes.Watch(ctx, o)
-	if !late.Stop() && err == nil {
-		w.Stop()
-		err = context.DeadlineExceeded
-	}
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		cancel(nil)
-		x.end(err)
-		return nil, errWatchEnded
-	}
-	return &begun{w, cancel}, nil
-}
-
-// List implements [cache.ListerWatcher].
-func (x *source) List(o metav1.ListOptions) (runtime.Object, error) {
-	return x.ListWithContext(context.Background(), o)
-}
-
-// Watch implements [cache.ListerWatcher].
-func (x *source) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return x.WatchWithContext(context.Background(), o)
-}
-
-// A begun is a watch with its context.
-type begun struct {
-	watch.Interface
-	cancel context.CancelCauseFunc
-}
-
-// Stop implements [watch.Interface].
-func (b *begun) Stop() {
-	b.Interface.Stop()
-	b.cancel(nil)
+// seen returns the newest version that was seen of any node.
+func (s *Store) seen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
 }
 
 // A sink takes what a reflector has: all nodes, and then each that changes. Most changes are those of a kubelet's status, and

@@ -27,10 +27,12 @@ import (
 const (
 	Admin   = "admin-token"   // may do all
 	Flannel = "flannel-token" // the ServiceAccount flannel in the namespace kube-flannel
+	Calico  = "calico-token"  // the ServiceAccount vxswitch in the namespace kube-system
 )
 
 const users = Admin + `,admin,1,"system:masters"
 ` + Flannel + `,system:serviceaccount:kube-flannel:flannel,2,"system:serviceaccounts,system:serviceaccounts:kube-flannel"
+` + Calico + `,system:serviceaccount:kube-system:vxswitch,3,"system:serviceaccounts,system:serviceaccounts:kube-system"
 `
 
 // A Server is a kube-apiserver with authorization by roles and without admission of service accounts.
