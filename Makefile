@@ -11,7 +11,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = bgp calico cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
+MODULES = bgp calico calico/kube cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -89,7 +89,7 @@ check: vet
 
 # The types of all of it, tests and examples included, are right on the systems of the portable underlay, and on 386, which has another
 # int. Who makes a release has Linux, and so has a node of Kubernetes. A compiler goes over arm64.
-ELSEWHERE = ./... $(patsubst %,./%/...,$(filter-out release flannel/kube,$(MODULES)))
+ELSEWHERE = ./... $(patsubst %,./%/...,$(filter-out release calico/kube flannel/kube,$(MODULES)))
 cross:
 	$(GO) run -C release ./portable -C .. windows/amd64,darwin/arm64,freebsd/amd64,linux/386 $(ELSEWHERE)
 	$(GO) run -C release ./portable -C .. openbsd/amd64,netbsd/amd64,dragonfly/amd64 ./underlay

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 
 	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/batch", "internal/hostaddr", "l3", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
 
-	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "frame", "policy"}, "calico/internal/selector": {}, // a module of its own
+	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "frame", "policy"}, "calico/internal/selector": {}, "calico/kube": {"calico", "calico/internal/resource", "flannel/kube/apiserver", "setting"}, // modules of their own
 
 	"bgp/bench":  {},
 	"evpn/bench": {},
@@ -142,6 +142,7 @@ var outside = map[string][]string{
 	"flannel/etcd":              {"go.etcd.io/etcd/api/v3/mvccpb", "go.etcd.io/etcd/client/v3", "go.uber.org/zap", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
 	"flannel/kube":              {"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache"},
 	"flannel/kube/apiserver":    {"k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/runtime/serializer", "k8s.io/apimachinery/pkg/util/net", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
+	"calico/kube":               {"k8s.io/api/core/v1", "k8s.io/api/networking/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd"},
 	"bgp/internal/gobgp":        {"github.com/osrg/gobgp/v4/api", "github.com/osrg/gobgp/v4/pkg/apiutil", "github.com/osrg/gobgp/v4/pkg/packet/bgp", "github.com/osrg/gobgp/v4/pkg/server"},
 	"evpn/internal/bgp":         {"golang.org/x/sys/unix"},
 	"evpn/internal/unnumbered":  {"golang.org/x/net/ipv6", "golang.org/x/sys/unix"},

@@ -76,18 +76,27 @@ func (s *Store) Put(key string, value []byte) {
 	s.put(key, func(k resource.Key) (any, error) { return resource.Parse(k, value) })
 }
 
-// Wrong is Put of a value that cannot be read, and says why.
+// Wrong is Put of a value that cannot be read, and says why. The key may be one that is none.
 func (s *Store) Wrong(key string, err error) {
+	if _, none := resource.ParseKey(key); none != nil {
+		s.stranger(key, err)
+		return
+	}
 	s.put(key, func(resource.Key) (any, error) { return nil, err })
+}
+
+// stranger notes a key that is none.
+func (s *Store) stranger(key string, err error) {
+	if len(s.strange) < maxStrange {
+		s.init()
+		s.strange[key[:min(len(key), 300)]] = err
+	}
 }
 
 func (s *Store) put(key string, read func(resource.Key) (any, error)) {
 	k, err := resource.ParseKey(key)
 	if err != nil {
-		if len(s.strange) < maxStrange {
-			s.init()
-			s.strange[key[:min(len(key), 300)]] = err
-		}
+		s.stranger(key, err)
 		return
 	}
 	s.init()

@@ -108,6 +108,9 @@ func (k Kind) String() string {
 	return strings.TrimSuffix(strings.TrimPrefix(kinds[k].prefix, resources), "/")
 }
 
+// Prefix is that of all keys of a kind.
+func Prefix(k Kind) string { return kinds[k].prefix }
+
 // Most is how many resources of a kind are read.
 func (k Kind) Most() int { return kinds[k].most }
 
@@ -163,6 +166,23 @@ func (k Key) Split() (namespace, name string) {
 
 // String returns the key for messages, such as ippools/default.
 func (k Key) String() string { return k.Kind.String() + "/" + k.Name }
+
+// Path returns the key in etcd. That of an affinity is one of a node.
+func (k Key) Path(node string) string {
+	prefix := kinds[k.Kind].prefix
+	switch k.Kind {
+	case KindAffinity:
+		prefix += node + "/"
+	case KindBlock:
+	default:
+		return prefix + k.Name
+	}
+	family := "ipv4"
+	if strings.Contains(k.Name, ":") {
+		family = "ipv6"
+	}
+	return prefix + family + "/block/" + strings.Replace(k.Name, "/", "-", 1)
+}
 
 // ParseKey reads a key that begins with one of Prefixes. An error names it.
 func ParseKey(key string) (Key, error) {

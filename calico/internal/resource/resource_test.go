@@ -177,3 +177,16 @@ func TestWrongValues(t *testing.T) {
 		t.Error("a block of 65536 addresses is read")
 	}
 }
+
+// A key has the path that it is read from.
+func TestPath(t *testing.T) {
+	for _, path := range []string{
+		"/calico/resources/v3/projectcalico.org/ippools/default", "/calico/resources/v3/projectcalico.org/networkpolicies/default/web",
+		"/calico/ipam/v2/assignment/ipv4/block/10.65.1.0-26", "/calico/ipam/v2/assignment/ipv6/block/fd00::-122", "/calico/ipam/v2/host/a/ipv4/block/10.65.1.0-26",
+	} {
+		k, err := ParseKey(path)
+		if got := k.Path("a"); err != nil || got != path {
+			t.Errorf("%s: %v, %s", path, err, got)
+		}
+	}
+}

@@ -46,6 +46,9 @@ func Dial(c *Config) (*Server, error) {
 	rc = rest.CopyConfig(rc)
 	rc.WarningHandler = rest.NoWarnings{}
 	rc.UserAgent = cmp.Or(rc.UserAgent, "vxswitch")
+	if rc.QPS == 0 {
+		rc.QPS = -1 // who follows many kinds asks for all at once, and then for none
+	}
 	hc, err := rest.HTTPClientFor(rc)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
+)
+
+// Groups of kinds.
+var (
+	calico    = schema.GroupVersion{Group: "crd.projectcalico.org", Version: "v1"}
+	admin     = schema.GroupVersion{Group: "policy.networking.k8s.io", Version: "v1alpha1"}
+	adminNext = schema.GroupVersion{Group: "policy.networking.k8s.io", Version: "v1alpha2"}
+)
+
+// A kind is one of objects that say something.
+type kind struct {
+	group    schema.GroupVersion
+	name     string // in paths, such as ippools
+	kind     string // such as IPPool
+	of       []resource.Kind
+	needed   bool // without it the cluster is none of Calico, or none at all
+	one      runtime.Object
+	list     runtime.Object
+	says     func(c *Config, x runtime.Object) []said
+	stripped func(x runtime.Object) runtime.Object // nil for all of it
+}
+
+// String names it as messages of an API server do.
+func (k *kind) String() string {
+	if k.group.Group == "" {
+		return k.name
+	}
+	return k.name + "." + k.group.Group
+}
+
+// crd is a kind of Calico's own.
+func crd(name, word string, says func(*Config, runtime.Object) []said, of ...resource.Kind) kind {
+	return kind{group: calico, name: name, kind: word, of: of, one: new(object), list: new(objects), says: says}
+}
+
+// denied is a kind of policy that is not carried: as long as there is one, it is a policy that cannot be read.
+func denied(group schema.GroupVersion, name, word string) kind {
+	says := func(_ *Config, x runtime.Object) []said {
+		m := metadata{Name: "object:" + name + ":" + x.(*object).Name}
+		return []said{orWrong(says(resource.KindGlobalPolicy, m, nil), fmt.Errorf("%s is not carried", word))}
+	}
+	return kind{group: group, name: name, kind: word, of: []resource.Kind{resource.KindGlobalPolicy}, one: new(object), list: new(objects), says: says}
+}
+
+// kinds are all that are read.
+var kinds = []kind{
+	{group: corev1.SchemeGroupVersion, name: "nodes", needed: true, of: []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindAffinity}, one: new(corev1.Node), list: new(corev1.NodeList), says: node, stripped: stripNode},
+	needed(crd("ippools", "IPPool", plain(resource.KindPool), resource.KindPool)),
+	crd("bgpconfigurations", "BGPConfiguration", plain(resource.KindConfiguration), resource.KindConfiguration),
+	crd("bgppeers", "BGPPeer", plain(resource.KindPeer), resource.KindPeer),
+	crd("bgpfilters", "BGPFilter", plain(resource.KindFilter), resource.KindFilter),
+	crd("ipamblocks", "IPAMBlock", block, resource.KindBlock),
+	crd("blockaffinities", "BlockAffinity", affinity, resource.KindAffinity),
+
+	{group: corev1.SchemeGroupVersion, name: "pods", needed: true, of: []resource.Kind{resource.KindWorkload}, one: new(corev1.Pod), list: new(corev1.PodList), says: pod, stripped: stripPod},
+	{group: corev1.SchemeGroupVersion, name: "namespaces", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.Namespace), list: new(corev1.NamespaceList), says: namespace},
+	{group: corev1.SchemeGroupVersion, name: "serviceaccounts", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.ServiceAccount), list: new(corev1.ServiceAccountList), says: account},
+	{group: networkingv1.SchemeGroupVersion, name: "networkpolicies", needed: true, of: []resource.Kind{resource.KindPolicy}, one: new(networkingv1.NetworkPolicy), list: new(networkingv1.NetworkPolicyList), says: networkPolicy},
+	crd("tiers", "Tier", plain(resource.KindTier), resource.KindTier),
+	needed(crd("globalnetworkpolicies", "GlobalNetworkPolicy", policy(resource.KindGlobalPolicy), resource.KindGlobalPolicy)),
+	needed(crd("networkpolicies", "NetworkPolicy", policy(resource.KindPolicy), resource.KindPolicy)),
+	crd("globalnetworksets", "GlobalNetworkSet", plain(resource.KindGlobalSet), resource.KindGlobalSet),
+	crd("networksets", "NetworkSet", plain(resource.KindSet), resource.KindSet),
+	crd("hostendpoints", "HostEndpoint", plain(resource.KindHost), resource.KindHost),
+	crd("stagedglobalnetworkpolicies", "StagedGlobalNetworkPolicy", policy(resource.KindStagedGlobalPolicy), resource.KindStagedGlobalPolicy),
+	crd("stagednetworkpolicies", "StagedNetworkPolicy", policy(resource.KindStagedPolicy), resource.KindStagedPolicy),
+	crd("stagedkubernetesnetworkpolicies", "StagedKubernetesNetworkPolicy", plain(resource.KindStagedKubernetesPolicy), resource.KindStagedKubernetesPolicy),
+	denied(admin, "adminnetworkpolicies", "AdminNetworkPolicy"),
+	denied(admin, "baselineadminnetworkpolicies", "BaselineAdminNetworkPolicy"),
+	denied(adminNext, "clusternetworkpolicies", "ClusterNetworkPolicy"),
+}
+
+func needed(k kind) kind {
+	k.needed = true
+	return k
+}
+
+// chosen are the kinds that say something of keys with the prefixes.
+func chosen(prefixes []string) (list []*kind) {
+	for i := range kinds {
+		k := &kinds[i]
+		if slices.ContainsFunc(k.of, func(of resource.Kind) bool {
+			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(p, resource.Prefix(of)) })
+		}) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// most is how many objects of a kind are remembered: more than package model reads of all that they say.
+func (k *kind) most() (n int) {
+	for _, of := range k.of {
+		n = max(n, 2*of.Most())
+	}
+	return n
+}
+
+// strip is what is read of an object.
+func (k *kind) strip(x runtime.Object) runtime.Object {
+	if k.stripped != nil {
+		return k.stripped(x)
+	}
+	if m, ok := x.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	return x
+}
+
+func stripNode(x runtime.Object) runtime.Object {
+	n := x.(*corev1.Node)
+	out := &corev1.Node{ObjectMeta: n.ObjectMeta, Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
+	out.Spec.PodCIDR, out.Spec.PodCIDRs = n.Spec.PodCIDR, n.Spec.PodCIDRs
+	out.ManagedFields = nil
+	return out
+}
+
+// scheme has all kinds: a clientset would link those of all groups.
+var scheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, networkingv1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	for _, k := range kinds {
+		if _, own := k.one.(*object); own {
+			s.AddKnownTypeWithName(k.group.WithKind(k.kind), new(object))
+			s.AddKnownTypeWithName(k.group.WithKind(k.kind+"List"), new(objects))
+			metav1.AddToGroupVersion(s, k.group)
+		}
+	}
+	return s
+})

@@ -1,0 +1,207 @@
+package kube
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// errClash has everything read again: an object has gone whose name another one has, too.
+var errClash = errors.New("an object has gone that had the name of another one: everything is read again")
+
+var seed = maphash.MakeSeed()
+
+// A sink takes what a reflector has of a kind: all objects, and then each that changes. Most changes, such as those of the status that a
+// kubelet writes, say nothing new.
+type sink struct {
+	d *Datastore
+	k *kind
+	t *teller
+
+	of     map[string]entry // by name; the teller's lock
+	listed bool             // likewise
+
+	mu      sync.Mutex
+	version string
+}
+
+// An entry is an object.
+type entry struct {
+	sum  uint64 // of what it says
+	keys []string
+}
+
+// Transformer implements [cache.TransformingStore].
+func (s *sink) Transformer() cache.TransformFunc {
+	return func(x any) (any, error) {
+		if o, ok := x.(runtime.Object); ok {
+			return s.k.strip(o), nil
+		}
+		return x, nil
+	}
+}
+
+// Replace implements [cache.ReflectorStore].
+func (s *sink) Replace(list []any, version string) error {
+	s.t.mu.Lock()
+	defer s.t.mu.Unlock()
+	is := make(map[string]bool, len(list))
+	for _, x := range list {
+		if o, ok := x.(metav1.Object); ok {
+			is[s.id(o)] = true
+		}
+	}
+	changed := false
+	for id := range s.of {
+		if !is[id] {
+			changed = s.remove(id) || changed
+		}
+	}
+	for _, x := range list {
+		if o, ok := x.(metav1.Object); ok {
+			changed = s.set(o) || changed
+		}
+	}
+	s.UpdateResourceVersion(version)
+	if !s.listed {
+		s.listed, changed = true, true
+		s.t.waiting--
+	}
+	s.done(changed)
+	return nil
+}
+
+// Add implements [cache.ReflectorStore].
+func (s *sink) Add(x any) error { return s.Update(x) }
+
+// Update implements [cache.ReflectorStore].
+func (s *sink) Update(x any) error {
+	if o, ok := x.(metav1.Object); ok {
+		s.t.mu.Lock()
+		defer s.t.mu.Unlock()
+		s.done(s.set(o))
+	}
+	return nil
+}
+
+// Delete implements [cache.ReflectorStore].
+func (s *sink) Delete(x any) error {
+	if o, ok := x.(metav1.Object); ok {
+		s.t.mu.Lock()
+		defer s.t.mu.Unlock()
+		s.done(s.remove(s.id(o)))
+	}
+	return nil
+}
+
+// Resync implements [cache.ReflectorStore].
+func (s *sink) Resync() error { return nil }
+
+// UpdateResourceVersion implements [cache.ResourceVersionUpdater].
+func (s *sink) UpdateResourceVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+// newest is the newest version that was seen.
+func (s *sink) newest() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// forget has the next list be of any version: the API server does not know the one that was seen any more.
+func (s *sink) forget() { s.UpdateResourceVersion("") }
+
+func (s *sink) id(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+// done ends a change, when all kinds are listed.
+func (s *sink) done(changed bool) {
+	if !changed || s.t.waiting > 0 || s.t.ctx.Err() != nil {
+		return
+	}
+	if err := s.t.r.Done(s.t.ctx); err != nil {
+		s.t.end(err)
+	}
+}
+
+// set passes on what an object says, and reports whether that is new.
+func (s *sink) set(o metav1.Object) bool {
+	id := s.id(o)
+	old, known := s.of[id]
+	if !known && len(s.of) >= s.k.most() {
+		return false // package model has left out some already, and has everything read again when there is room
+	}
+	list := s.k.says(&s.d.cfg, o.(runtime.Object))
+	var h maphash.Hash
+	h.SetSeed(seed)
+	is := make(map[string]bool, len(list))
+	e := entry{}
+	for _, x := range list {
+		if !s.t.wanted(x.key) || is[x.key] {
+			continue
+		}
+		is[x.key] = true
+		e.keys = append(e.keys, x.key)
+		fmt.Fprintf(&h, "%q %q %v;", x.key, x.value, x.err)
+	}
+	if e.sum = h.Sum64(); known && e.sum == old.sum {
+		return false
+	}
+	for _, key := range old.keys {
+		if !is[key] {
+			s.unsay(key)
+		}
+	}
+	s.of[id] = e
+	for _, x := range list {
+		if is[x.key] {
+			s.say(id, x)
+		}
+	}
+	return known || len(e.keys) > 0
+}
+
+// say passes on a key. One that two objects say is wrong.
+func (s *sink) say(id string, x said) {
+	me := s.k.String() + id
+	other, ok := s.t.owner[x.key]
+	if !ok {
+		s.t.owner[x.key] = me
+	}
+	if ok && other != me && s.t.clash[x.key] == nil {
+		s.t.clash[x.key] = fmt.Errorf("two objects have this name: %s and %s", other, me)
+	}
+	switch err := cmp.Or(s.t.clash[x.key], x.err); err {
+	case nil:
+		s.t.r.Put(x.key, x.value)
+	default:
+		s.t.r.Wrong(x.key, err)
+	}
+}
+
+// unsay takes a key back.
+func (s *sink) unsay(key string) {
+	if s.t.clash[key] != nil {
+		s.t.end(errClash)
+	}
+	delete(s.t.owner, key)
+	s.t.r.Delete(key)
+}
+
+// remove takes back what an object has said, and reports whether it was anything.
+func (s *sink) remove(id string) bool {
+	e, ok := s.of[id]
+	delete(s.of, id)
+	for _, key := range e.keys {
+		s.unsay(key)
+	}
+	return ok && len(e.keys) > 0
+}
