@@ -206,4 +206,4 @@ func affinity(_ *Config, x runtime.Object) []said {
 }
 
 // wrongKey is one that names an object, and is that of no resource.
-func wrongKey(kind string, o *object) string { return "/" + kind + "/" + o.Name }
+func wrongKey(kind string, o *object) string { return kind + "/" + o.Name }

@@ -31,7 +31,6 @@
 // # How it differs from Calico
 //
 //   - The API group is crd.projectcalico.org/v1. That of clusters with projectcalico.org/v3 in CRDs of its own is not read.
-//   - A wrong annotation of a Node leaves the node out, and is named. Calico overlooks it.
 //   - A NetworkPolicy of Kubernetes with a selector that is none is a policy that cannot be read, and closes the ports that may have it; a rule
 //     with a network or a port that is none is left out. Calico takes an ipBlock that is none for all networks.
 //   - An AdminNetworkPolicy, a BaselineAdminNetworkPolicy or a ClusterNetworkPolicy is a policy that cannot be read: as long as there is

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,30 +39,20 @@ type nodeAddress struct {
 
 const annotations = "projectcalico.org/"
 
-// node is a Node: what Calico writes there is in annotations. A wrong one leaves the node out, and is named; Calico overlooks it.
+// node is a Node: what Calico writes there is in annotations. A wrong one is overlooked, as by Calico, and named.
 func node(c *Config, x runtime.Object) []said {
-	n := x.(*corev1.Node)
-	m := metadata{Name: n.Name}
-	labels, err := nodeLabels(n)
-	if err != nil {
-		return []said{orWrong(says(resource.KindNode, m, nil), err)}
-	}
-	m.Labels = labels
-	of := func(name string) string { return n.Annotations[annotations+name] }
+	n := &annotated{Node: x.(*corev1.Node)}
+	m := metadata{Name: n.Name, Labels: n.labels()}
 	bgp := nodeBGP{
-		ASNumber: of("ASNumber"), IPv4Address: of("IPv4Address"), IPv6Address: of("IPv6Address"), IPv4IPIPTunnelAddr: of("IPv4IPIPTunnelAddr"),
-		RouteReflectorClusterID: of("RouteReflectorClusterID"),
+		ASNumber: n.of("ASNumber", isAS), IPv4Address: n.of("IPv4Address", isPlace4), IPv6Address: n.of("IPv6Address", isPlace6),
+		IPv4IPIPTunnelAddr: n.of("IPv4IPIPTunnelAddr", isIPv4), RouteReflectorClusterID: n.of("RouteReflectorClusterID", isIPv4),
 	}
-	var blocks []said
 	if c.UsePodCIDR && n.Spec.PodCIDR != "" {
-		if bgp.IPv4IPIPTunnelAddr, err = firstHost(n.Spec.PodCIDR); err != nil {
-			return []said{orWrong(says(resource.KindNode, m, nil), err)}
-		}
-		blocks = podCIDRs(n)
+		bgp.IPv4IPIPTunnelAddr = n.firstHost()
 	}
 	s := nodeSpec{
-		IPv4VXLANTunnelAddr: of("IPv4VXLANTunnelAddr"), IPv6VXLANTunnelAddr: of("IPv6VXLANTunnelAddr"),
-		VXLANTunnelMACAddr: of("VXLANTunnelMACAddr"), VXLANTunnelMACAddrV6: of("VXLANTunnelMACAddrV6"),
+		IPv4VXLANTunnelAddr: n.of("IPv4VXLANTunnelAddr", isIPv4), IPv6VXLANTunnelAddr: n.of("IPv6VXLANTunnelAddr", isIPv6),
+		VXLANTunnelMACAddr: n.of("VXLANTunnelMACAddr", isMAC), VXLANTunnelMACAddrV6: n.of("VXLANTunnelMACAddrV6", isMAC),
 	}
 	if bgp != (nodeBGP{}) {
 		s.BGP = &bgp
@@ -69,34 +62,99 @@ func node(c *Config, x runtime.Object) []said {
 			s.Addresses = append(s.Addresses, nodeAddress{a.Address, string(a.Type)})
 		}
 	}
-	return append(blocks, says(resource.KindNode, m, s))
+	list := append(n.wrong, says(resource.KindNode, m, s))
+	if c.UsePodCIDR {
+		list = append(list, podCIDRs(n.Node)...)
+	}
+	return list
 }
 
-// nodeLabels are those of Calico, which are in an annotation, and those of the Node, which count.
-func nodeLabels(n *corev1.Node) (map[string]string, error) {
-	labels := map[string]string{}
-	if text := n.Annotations[annotations+"labels"]; text != "" {
-		if err := json.Unmarshal([]byte(text), &labels); err != nil {
-			return nil, fmt.Errorf("annotation %slabels: %w", annotations, err)
-		}
-		if labels == nil { // of null
-			labels = map[string]string{}
+// An annotated is a Node, and what is wrong there.
+type annotated struct {
+	*corev1.Node
+	wrong []said
+}
+
+func (n *annotated) overlook(name, value string) {
+	n.wrong = append(n.wrong, said{key: "nodes/" + n.Name + " " + name, err: fmt.Errorf("%.100q is none, and is overlooked", value)})
+}
+
+// of is what an annotation says, "" if it is wrong.
+func (n *annotated) of(name string, is func(string) bool) string {
+	text := n.Annotations[annotations+name]
+	if text != "" && !is(text) {
+		n.overlook(annotations+name, text)
+		return ""
+	}
+	return text
+}
+
+// labels are those of Calico, which are in an annotation, and those of the Node, which count.
+func (n *annotated) labels() map[string]string {
+	const name = annotations + "labels"
+	all := map[string]string{}
+	if text := n.Annotations[name]; text != "" {
+		var own map[string]string
+		if err := json.Unmarshal([]byte(text), &own); err != nil {
+			n.overlook(name, text)
+		} else {
+			maps.Copy(all, own)
 		}
 	}
-	maps.Copy(labels, n.Labels)
-	return labels, nil
+	maps.Copy(all, n.Labels)
+	return all
 }
 
 // firstHost is the address of tunnels of a node whose pods have addresses of its pod CIDR, "" for one of IPv6.
-func firstHost(cidr string) (string, error) {
-	p, err := netip.ParsePrefix(cidr)
+func (n *annotated) firstHost() string {
+	p, err := netip.ParsePrefix(n.Spec.PodCIDR)
 	if err != nil {
-		return "", fmt.Errorf("spec.podCIDR %.100q: must be a prefix", cidr)
+		n.overlook("spec.podCIDR", n.Spec.PodCIDR)
 	}
-	if !p.Addr().Is4() {
-		return "", nil
+	if err != nil || !p.Addr().Is4() {
+		return ""
 	}
-	return p.Masked().Addr().Next().String(), nil
+	return p.Addr().Next().String()
+}
+
+func isIPv4(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.Is4()
+}
+
+func isIPv6(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.Is6() && !a.Is4In6() && a.Zone() == ""
+}
+
+// isPlace4 reports whether a text is an address with or without its network.
+func isPlace4(s string) bool {
+	p, err := netip.ParsePrefix(s)
+	return err == nil && p.Addr().Is4() || isIPv4(s)
+}
+
+func isPlace6(s string) bool {
+	p, err := netip.ParsePrefix(s)
+	return err == nil && isIPv6(p.Addr().String()) || isIPv6(s)
+}
+
+func isMAC(s string) bool {
+	m, err := net.ParseMAC(s)
+	return err == nil && len(m) == 6
+}
+
+// isAS reports whether a text is a number, or its two halves with a dot.
+func isAS(s string) bool {
+	high, low, halves := strings.Cut(s, ".")
+	bits := 32
+	if halves {
+		bits = 16
+	} else {
+		low = "0"
+	}
+	_, err1 := strconv.ParseUint(high, 10, bits)
+	_, err2 := strconv.ParseUint(low, 10, bits)
+	return err1 == nil && err2 == nil
 }
 
 // podCIDRs are those of a node, as blocks that it has.
