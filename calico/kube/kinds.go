@@ -59,7 +59,7 @@ func denied(group schema.GroupVersion, name, word string) kind {
 
 // kinds are all that are read.
 var kinds = []kind{
-	{group: corev1.SchemeGroupVersion, name: "nodes", needed: true, of: []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindAffinity}, one: new(corev1.Node), list: new(corev1.NodeList), says: node, stripped: stripNode},
+	{group: corev1.SchemeGroupVersion, name: "nodes", needed: true, of: []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindAffinity}, one: new(corev1.Node), list: new(corev1.NodeList), says: nodeSays, stripped: stripNode},
 	needed(crd("ippools", "IPPool", plain(resource.KindPool), resource.KindPool)),
 	crd("bgpconfigurations", "BGPConfiguration", plain(resource.KindConfiguration), resource.KindConfiguration),
 	crd("bgppeers", "BGPPeer", plain(resource.KindPeer), resource.KindPeer),

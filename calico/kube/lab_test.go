@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -221,5 +220,3 @@ var _ vxcalico.Reader = (*heard)(nil)
 
 // v3 is the path of a resource in etcd.
 func v3(name string) string { return "/calico/resources/v3/projectcalico.org/" + name }
-
-var _ = fmt.Sprint

@@ -39,8 +39,8 @@ type nodeAddress struct {
 
 const annotations = "projectcalico.org/"
 
-// node is a Node: what Calico writes there is in annotations. A wrong one is overlooked, as by Calico, and named.
-func node(c *Config, x runtime.Object) []said {
+// nodeSays is what a Node says: what Calico writes there is in annotations. A wrong one is overlooked, as by Calico, and named.
+func nodeSays(c *Config, x runtime.Object) []said {
 	n := &annotated{Node: x.(*corev1.Node)}
 	m := metadata{Name: n.Name, Labels: n.labels()}
 	bgp := nodeBGP{

@@ -60,14 +60,14 @@ func networkPolicy(_ *Config, x runtime.Object) []said {
 		s.Types = append(s.Types, string(t))
 	}
 	for i, r := range n.Spec.Ingress {
-		list, err := rules(r.From, r.Ports, true)
+		list, err := policyRules(r.From, r.Ports, true)
 		if err != nil {
 			return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf("spec.ingress[%d]: %w", i, err))}
 		}
 		s.Ingress = append(s.Ingress, list...)
 	}
 	for i, r := range n.Spec.Egress {
-		list, err := rules(r.To, r.Ports, false)
+		list, err := policyRules(r.To, r.Ports, false)
 		if err != nil {
 			return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf("spec.egress[%d]: %w", i, err))}
 		}
@@ -76,8 +76,8 @@ func networkPolicy(_ *Config, x runtime.Object) []said {
 	return []said{says(resource.KindPolicy, m, s)}
 }
 
-// rules are one for each peer and protocol.
-func rules(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) (list []rule, err error) {
+// policyRules are one for each peer and protocol.
+func policyRules(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, ingress bool) (list []rule, err error) {
 	ends := make([]entity, max(len(peers), 1))
 	for i := range peers {
 		if ends[i], err = end(&peers[i]); err != nil {
