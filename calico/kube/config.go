@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -47,36 +48,50 @@ func (c *Config) Check() error {
 	return w.Err()
 }
 
-// CheckFiles returns as [setting.Errors] which files cannot be read: that of Kubeconfig, and those that REST or it name.
+// CheckFiles returns as [setting.Errors] which files cannot be read: that of Kubeconfig and those that it names, or those of REST.
 func (c *Config) CheckFiles() error {
 	w := setting.Of("kube: Config")
-	rc, field := c.REST, "REST"
-	if rc == nil {
-		if c.Kubeconfig == "" {
-			return nil
-		}
-		if !readable(w, "Kubeconfig", c.Kubeconfig) {
-			return w.Err()
-		}
-		var err error
-		if rc, err = load(c); err != nil {
-			w.Wrong("Kubeconfig", c.Kubeconfig, "%v", err)
-			return w.Err()
-		}
-		field = "Kubeconfig"
-	}
-	for _, f := range []struct{ name, file string }{
-		{"BearerTokenFile", rc.BearerTokenFile}, {"CertFile", rc.CertFile}, {"KeyFile", rc.KeyFile}, {"CAFile", rc.CAFile},
-	} {
-		if f.file != "" {
-			readable(w, field+"."+f.name, f.file)
-		}
+	if rc := c.REST; rc != nil {
+		readable(w, "REST.BearerTokenFile", rc.BearerTokenFile)
+		readable(w, "REST.CertFile", rc.CertFile)
+		readable(w, "REST.KeyFile", rc.KeyFile)
+		readable(w, "REST.CAFile", rc.CAFile)
+	} else if readable(w, "Kubeconfig", c.Kubeconfig) && c.Kubeconfig != "" {
+		c.checkKubeconfig(w)
 	}
 	return w.Err()
 }
 
-// readable reports whether a file can be read, and adds an error if not.
+// checkKubeconfig adds the errors in the file of Kubeconfig, of which the current context counts.
+func (c *Config) checkKubeconfig(w *setting.Check) {
+	all, err := clientcmd.LoadFromFile(c.Kubeconfig)
+	if err == nil {
+		err = clientcmd.ResolveLocalPaths(all)
+	}
+	if err != nil {
+		w.Wrong("Kubeconfig", c.Kubeconfig, "%v", err)
+		return
+	}
+	at := all.Contexts[all.CurrentContext]
+	if at == nil {
+		w.Wrong("Kubeconfig", c.Kubeconfig, "current-context %q: there is no such context", all.CurrentContext)
+		return
+	}
+	if u := all.AuthInfos[at.AuthInfo]; u != nil {
+		readable(w, "Kubeconfig: tokenFile", u.TokenFile)
+		readable(w, "Kubeconfig: client-certificate", u.ClientCertificate)
+		readable(w, "Kubeconfig: client-key", u.ClientKey)
+	}
+	if s := all.Clusters[at.Cluster]; s != nil {
+		readable(w, "Kubeconfig: certificate-authority", s.CertificateAuthority)
+	}
+}
+
+// readable reports whether a file can be read, if there is one, and adds an error if not.
 func readable(w *setting.Check, field, file string) bool {
+	if file == "" {
+		return true
+	}
 	_, err := os.ReadFile(file)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = path.Err

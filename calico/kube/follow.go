@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	vxcalico "github.com/vxswitch/vxswitch/calico"
 	"github.com/vxswitch/vxswitch/flannel/kube/apiserver"
@@ -41,11 +40,6 @@ func New(c *Config) (*Datastore, error) {
 	d := &Datastore{cfg: *c, absent: 30 * time.Second, pause: time.Second}
 	d.cfg.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	return d, nil
-}
-
-// load reads the file of Kubeconfig.
-func load(c *Config) (*rest.Config, error) {
-	return clientcmd.BuildConfigFromFlags(c.URL, c.Kubeconfig)
 }
 
 // Follow implements [calico.Datastore]. Each kind is listed and watched by itself: what is said at first is whole when all have been listed.
