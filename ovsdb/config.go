@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/ovsdb/internal/server"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -22,14 +23,16 @@ const DefaultOwner = "ovsdb"
 
 // Config says which database there is, and which switch the node is in it.
 type Config struct {
-	Target    string       `json:"target"`              // of the ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed
+	Target    string       `json:"target,omitzero"`     // of the ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed without listen or database
+	Listen    []string     `json:"listen,omitempty"`    // where the node itself is the server, for controllers: punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP], by default port 6640 of all IPv4 addresses
+	Database  string       `json:"database,omitzero"`   // file of the node's own database, which it makes if there is none; without one, what controllers wrote is gone when the node ends
 	Name      string       `json:"name"`                // of the Physical_Switch; needed
 	Ports     []string     `json:"ports,omitempty"`     // ports of the node that the controller may bind
 	Tunnel    string       `json:"tunnel"`              // of the node, of type vxlan, for all Logical_Switches; needed
 	TunnelIPs []netip.Addr `json:"tunnelIPs,omitempty"` // where peers send to; default the tunnel's own addresses
-	CA        string       `json:"caFile,omitzero"`     // certificates that the server's must be signed by; needed with ssl
-	Cert      string       `json:"certFile,omitzero"`   // certificate of the node; needed with ssl
-	Key       string       `json:"keyFile,omitzero"`    // its key; needed with ssl
+	CA        string       `json:"caFile,omitzero"`     // certificates that those of servers and controllers must be signed by; needed with ssl and pssl
+	Cert      string       `json:"certFile,omitzero"`   // certificate of the node; needed with ssl and pssl
+	Key       string       `json:"keyFile,omitzero"`    // its key; needed with ssl and pssl
 
 	// Owner is that of the rows and segments, "" for [DefaultOwner].
 	Owner string `json:"-"`
@@ -42,8 +45,21 @@ type Config struct {
 func (c *Config) Check() error {
 	w := setting.Of("ovsdb: Config")
 	_, _, secure, ok := c.target()
-	if !ok {
+	switch {
+	case c.embedded() && c.Target != "":
+		w.Wrong("Target", c.Target, "is of another server; with listen or database the node itself is the server")
+	case !c.embedded() && !ok:
 		w.Want("Target", c.Target, "unix:PATH, tcp:IP:PORT or ssl:IP:PORT")
+	}
+	for i, l := range c.Listen {
+		at := fmt.Sprintf("Listen[%d]", i)
+		a, good := server.ParseListen(l)
+		if first := slices.Index(c.Listen, l); !good {
+			w.Want(at, l, "punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP]")
+		} else if first < i {
+			w.Wrong(at, l, "listen[%d] is this address already", first)
+		}
+		secure = secure || a.Secure
 	}
 	if c.Name == "" {
 		w.Wrong("Name", nil, "the name of the Physical_Switch is required")
@@ -65,12 +81,13 @@ func (c *Config) Check() error {
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"CA", c.CA}, {"Cert", c.Cert}, {"Key", c.Key}} {
+		managers := c.embedded() && c.CA != "" && c.Cert != "" && c.Key != "" // may be ssl, too
 		switch {
-		case !ok:
+		case !ok && !c.embedded():
 		case secure && f.value == "":
-			w.Wrong(f.name, nil, "a file is required with an ssl target")
-		case !secure && f.value != "":
-			w.Wrong(f.name, f.value, "is for ssl targets only")
+			w.Wrong(f.name, nil, "a file is required with ssl or pssl")
+		case !secure && !managers && f.value != "":
+			w.Wrong(f.name, f.value, "is for ssl and pssl only; managers with ssl need all three files")
 		}
 	}
 	return w.Err()
@@ -89,6 +106,10 @@ func (c *Config) fixed(next *Config) string {
 	switch {
 	case c.Target != next.Target:
 		return "Target"
+	case !slices.Equal(c.Listen, next.Listen):
+		return "Listen"
+	case c.Database != next.Database:
+		return "Database"
 	case c.Name != next.Name:
 		return "Name"
 	case c.Tunnel != next.Tunnel:
@@ -130,6 +151,15 @@ func (c *Config) dial(ctx context.Context) (net.Conn, error) {
 	if !secure {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
+	with, err := c.secure()
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{Config: with}).DialContext(ctx, network, addr)
+}
+
+// secure returns settings of TLS for both ends: each has a certificate that CA has signed.
+func (c *Config) secure() (*tls.Config, error) {
 	pem, err := os.ReadFile(c.CA)
 	if err != nil {
 		return nil, fmt.Errorf("ovsdb: Config.CA: %w", err)
@@ -142,18 +172,33 @@ func (c *Config) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ovsdb: Config.Cert and Key: %w", err)
 	}
-	return (&tls.Dialer{Config: &tls.Config{
+	return &tls.Config{
 		Certificates:       []tls.Certificate{pair},
+		ClientAuth:         tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, // VerifyConnection does it, without the name
 		VerifyConnection: func(s tls.ConnectionState) error {
 			between := x509.NewCertPool()
 			for _, x := range s.PeerCertificates[1:] {
 				between.AddCert(x)
 			}
-			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+			_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 			return err
 		},
-	}}).DialContext(ctx, network, addr)
+	}, nil
 }
+
+// Where says where the database is: Target, or where the node itself listens, or its file.
+func (c *Config) Where() string {
+	switch {
+	case c.Target != "":
+		return c.Target
+	case len(c.Listen) > 0:
+		return strings.Join(c.Listen, " ")
+	}
+	return "file:" + c.Database
+}
+
+// embedded reports whether the node itself is the server.
+func (c *Config) embedded() bool { return len(c.Listen) > 0 || c.Database != "" }
 
 func (c *Config) owner() string { return cmp.Or(c.Owner, DefaultOwner) }

@@ -36,10 +36,13 @@ func TestCheck(t *testing.T) {
 		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:       func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
 		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                  func(c *Config) { c.Ports = []string{"p1", "p1"} },
 		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                       func(c *Config) { c.Ports = []string{""} },
-		"ovsdb: Config.CA: a file is required with an ssl target\novsdb: Config.Cert: a file is required with an ssl target\novsdb: Config.Key: a file is required with an ssl target": func(c *Config) {
+		"ovsdb: Config.CA: a file is required with ssl or pssl\novsdb: Config.Cert: a file is required with ssl or pssl\novsdb: Config.Key: a file is required with ssl or pssl": func(c *Config) {
 			c.Target = "ssl:127.0.0.1:6640"
 		},
-		`ovsdb: Config.Key: "/k": is for ssl targets only`: func(c *Config) { c.Key = "/k" },
+		`ovsdb: Config.Key: "/k": is for ssl and pssl only; managers with ssl need all three files`:                              func(c *Config) { c.Key = "/k" },
+		`ovsdb: Config.Target: "unix:/run/db.sock": is of another server; with listen or database the node itself is the server`: func(c *Config) { c.Database = "/db" },
+		`ovsdb: Config.Listen[0]: "tcp:1": must be punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP]`:                             func(c *Config) { c.Target, c.Listen = "", []string{"tcp:1"} },
+		`ovsdb: Config.Listen[1]: "ptcp:": listen[0] is this address already`:                                                    func(c *Config) { c.Target, c.Listen = "", []string{"ptcp:", "ptcp:"} },
 	} {
 		c := good()
 		edit(c)

@@ -63,6 +63,7 @@ type Switch struct {
 	remotes  map[netip.Addr]bool // VTEPs of the rows of these
 	probes   probes
 	counted  map[table.Member]table.Counts // that the database has
+	server   *embedded                     // nil without one
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -155,6 +156,11 @@ func (s *Switch) Run(ctx context.Context) error {
 		wg.Wait()
 		s.node.Program(s.cfg.owner(), control.Update{Snapshot: true})
 		s.node.Provide(s.cfg.owner(), nil)
+		if s.server != nil {
+			if err := s.server.close(); err != nil {
+				s.log.Warn("the database was not closed well", "error", err)
+			}
+		}
 	}()
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -163,7 +169,7 @@ func (s *Switch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		s.log.Warn("no connection with the database", "target", s.cfg.Target, "error", err)
+		s.log.Warn("no connection with the database", "target", s.cfg.Where(), "error", err)
 		s.set(func(st *Status) { st.State, st.Since, st.Err = Connecting, time.Now(), err })
 		if time.Since(began) > lastPause {
 			pause = firstPause
@@ -195,7 +201,7 @@ func (s *Switch) lock() string { return "vxswitch_" + hex.EncodeToString([]byte(
 
 // serve uses one connection until it ends.
 func (s *Switch) serve(ctx context.Context) error {
-	conn, err := s.cfg.dial(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -425,4 +431,4 @@ func (s *Switch) leave(c *rpc.Client) {
 }
 
 // String says who it is.
-func (s *Switch) String() string { return fmt.Sprintf("%s at %s", s.cfg.Name, s.cfg.Target) }
+func (s *Switch) String() string { return fmt.Sprintf("%s at %s", s.cfg.Name, s.cfg.Where()) }

@@ -69,6 +69,16 @@ func (s *Server) Start() {
 	s.t.Fatal("ovsdb-server does not listen")
 }
 
+// Swap exchanges the file of a stopped server with another one.
+func (s *Server) Swap(file string) {
+	s.t.Helper()
+	for _, f := range [][2]string{{s.file(), s.file() + ".swap"}, {file, s.file()}, {s.file() + ".swap", file}} {
+		if err := os.Rename(f[0], f[1]); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // Stop kills the server.
 func (s *Server) Stop() {
 	if s.cmd != nil {

@@ -1,0 +1,257 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/ovsdb/internal/store"
+)
+
+// A session is a connection with a client.
+type session struct {
+	s    *Server
+	conn net.Conn
+	from string
+
+	monitors map[string]*store.Monitor // by JSON of the id; with s.mu
+	pending  map[string]context.CancelFunc
+	locks    int
+
+	mu    sync.Mutex
+	out   [][]byte
+	bytes int // of out
+	ended bool
+	room  chan struct{} // something is in out
+}
+
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method *string         `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// run reads requests until the connection ends.
+func (x *session) run() error {
+	var writing sync.WaitGroup
+	writing.Go(x.write)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		cancel()
+		kill(x.conn)
+		x.mu.Lock()
+		x.ended = true
+		x.mu.Unlock()
+		x.wake()
+		writing.Wait()
+	}()
+	r := &reader{x: x}
+	defer func() { r.done() }()
+	d := json.NewDecoder(r)
+	for {
+		var text json.RawMessage
+		r.begin()
+		if err := d.Decode(&text); err != nil {
+			return err
+		}
+		var m message
+		if err := json.Unmarshal(text, &m); err != nil {
+			return err
+		}
+		if err := x.take(ctx, &m); err != nil {
+			return err
+		}
+		if r.done(); len(text) > ownBytes { // the decoder keeps its buffer
+			rest, _ := io.ReadAll(d.Buffered())
+			r.rest = bytes.NewReader(rest)
+			d = json.NewDecoder(r)
+		}
+	}
+}
+
+// A reader reads a message at a time, within its time and bounds, and probes a silent client.
+type reader struct {
+	x     *session
+	rest  *bytes.Reader // of an earlier decoder
+	bytes int           // of the message
+	taken int           // of what all share
+	since time.Time     // its first byte
+}
+
+func (r *reader) begin() { r.bytes, r.since = 0, time.Time{} }
+
+// done gives back what a message had taken.
+func (r *reader) done() {
+	r.x.s.used.Add(-int64(r.taken))
+	r.taken = 0
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(b []byte) (int, error) {
+	if r.rest != nil {
+		n, err := r.rest.Read(b)
+		if err == io.EOF {
+			r.rest = nil
+		} else {
+			r.bytes += n
+			return n, err
+		}
+	}
+	if r.bytes > MaxMessage {
+		return 0, fmt.Errorf("a request of more than %d bytes", MaxMessage)
+	}
+	for tries := 0; ; tries++ {
+		until := time.Now().Add(probe)
+		if end := r.since.Add(messageTime); r.bytes > 0 && end.Before(until) {
+			until = end
+		}
+		r.x.conn.SetReadDeadline(until)
+		n, err := r.x.conn.Read(b)
+		var timeout net.Error
+		switch {
+		case n > 0 || err == nil || !errors.As(err, &timeout) || !timeout.Timeout():
+			return n, errors.Join(err, r.count(n))
+		case r.bytes > 0 && !time.Now().Before(r.since.Add(messageTime)):
+			return 0, errors.New("a request that does not end")
+		case tries == 2:
+			return 0, errors.New("the client is silent")
+		}
+		r.x.send([]byte(`{"method":"echo","params":[],"id":"echo"}`))
+	}
+}
+
+func (r *reader) count(n int) error {
+	if r.bytes == 0 {
+		r.since = time.Now()
+	}
+	if r.bytes += n; r.bytes > ownBytes && n > 0 {
+		if !r.x.s.take(n) {
+			return errors.New("no room for the request")
+		}
+		r.taken += n
+	}
+	return nil
+}
+
+// write writes what is queued.
+func (x *session) write() {
+	defer kill(x.conn) // Run ends, too
+	for range x.room {
+		for {
+			x.mu.Lock()
+			if x.ended || len(x.out) == 0 {
+				ended := x.ended
+				if ended {
+					x.s.used.Add(-int64(max(0, x.bytes-ownBytes)))
+					x.out, x.bytes = nil, 0
+				}
+				x.mu.Unlock()
+				if ended {
+					return
+				}
+				break
+			}
+			next := x.out[0]
+			x.out[0] = nil
+			x.out = x.out[1:]
+			x.mu.Unlock()
+			err := x.put(next)
+			x.mu.Lock()
+			x.resize(-len(next))
+			x.mu.Unlock()
+			if err != nil {
+				x.end()
+			}
+		}
+	}
+}
+
+// put writes a message. A client that takes less than 64 KB in writeTime is given up.
+func (x *session) put(b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), 64<<10)
+		x.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := x.conn.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// resize counts bytes that are queued. It reports whether there is room.
+func (x *session) resize(n int) bool {
+	more := max(0, x.bytes+n-ownBytes) - max(0, x.bytes-ownBytes)
+	if more > 0 && !x.s.take(more) {
+		return false
+	}
+	if more < 0 {
+		x.s.used.Add(int64(more))
+	}
+	x.bytes += n
+	return true
+}
+
+// send queues a message. The session of a client that does not read ends.
+func (x *session) send(b []byte) {
+	x.mu.Lock()
+	if x.ended {
+		x.mu.Unlock()
+		return
+	}
+	behind := x.bytes > queued || !x.resize(len(b))
+	if !behind {
+		x.out = append(x.out, b)
+	}
+	x.mu.Unlock()
+	if behind {
+		x.s.log.Warn("a client of the database does not read", "from", x.from)
+		x.end()
+		return
+	}
+	x.wake()
+}
+
+func (x *session) end() {
+	x.mu.Lock()
+	x.ended = true
+	x.mu.Unlock()
+	kill(x.conn)
+	x.wake()
+}
+
+func (x *session) wake() {
+	select {
+	case x.room <- struct{}{}:
+	default:
+	}
+}
+
+func (x *session) reply(id json.RawMessage, result []byte) {
+	x.send(join(`{"id":`, string(id), `,"result":`, string(result), `,"error":null}`))
+}
+
+func (x *session) refuse(id json.RawMessage, why any) {
+	text, _ := json.Marshal(why)
+	x.send(join(`{"id":`, string(id), `,"result":null,"error":`, string(text), `}`))
+}
+
+func (x *session) notify(method, lock string) {
+	x.send(join(`{"id":null,"method":"`, method, `","params":["`, lock, `"]}`))
+}
+
+func join(parts ...string) []byte {
+	var b bytes.Buffer
+	for _, p := range parts {
+		b.WriteString(p)
+	}
+	return b.Bytes()
+}

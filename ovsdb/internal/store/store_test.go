@@ -1,0 +1,208 @@
+package store
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
+
+// do carries out operations, and returns the reply.
+func do(db *Database, ops ...string) string {
+	var raw []json.RawMessage
+	for _, o := range ops {
+		raw = append(raw, json.RawMessage(o))
+	}
+	return string(db.Transact(raw, func(string) bool { return false }, time.Now()).Reply)
+}
+
+func ls(name string) string {
+	return `{"op":"insert","table":"Logical_Switch","row":{"name":"` + name + `"}}`
+}
+
+// A database that would be too large, a transaction that is too much work, and results that are too long are refused, and change nothing.
+func TestLimits(t *testing.T) {
+	db := New(VTEP(), Limits{Rows: 2, Bytes: 10_000, Work: 100, Reply: 600})
+	for _, x := range []struct {
+		ops     []string
+		refused string
+	}{
+		{[]string{ls("a")}, ""},
+		{[]string{ls("b"), ls("c")}, "would have 3 rows"},
+		{[]string{ls("b"), ls("c"), ls("d")}, "inserts more than 2"},
+		{[]string{ls(strings.Repeat("b", 10_000))}, "would take"},
+		{[]string{strings.Repeat(" ", 1) + `{"op":"select","table":"Logical_Switch","where":[["name","==","x"],["name","!=","y"]]}`}, ""},
+		{append(make([]string, 0), strings.Split(strings.Repeat(`{"op":"select","table":"Logical_Switch","where":[["name","==","x"]]}#`, 60), "#")[:60]...), "too many rows"},
+		{[]string{`{"op":"select","table":"Logical_Switch","where":[]}`, `{"op":"select","table":"Logical_Switch","where":[]}`, `{"op":"select","table":"Logical_Switch","where":[]}`}, "results have more"},
+		{[]string{`{"op":"mutate","table":"Logical_Switch","where":[],"mutations":[["other_config","delete",["set",[` + strings.Repeat(`"x",`, maxElements) + `"x"]]]]}`}, "too many elements"},
+		{[]string{ls("b")}, ""},
+		{[]string{ls("c")}, "would have 3 rows"},
+		{[]string{`{"op":"delete","table":"Logical_Switch","where":[]}`}, ""},
+	} {
+		got := do(db, x.ops...)
+		if !json.Valid([]byte(got)) || x.refused == "" && strings.Contains(got, "error") || !strings.Contains(got, x.refused) {
+			t.Errorf("%.200s: %.300s, want %q", x.ops, got, x.refused)
+		}
+	}
+	if rows, bytes := db.Size(); rows != 0 || bytes != 0 {
+		t.Errorf("%d rows, %d bytes are left", rows, bytes)
+	}
+	for _, tab := range db.order {
+		if len(tab.rows)+len(tab.refs) > 0 {
+			t.Errorf("%s has rows or references", tab.name)
+		}
+		for _, index := range tab.indexes {
+			if len(index) > 0 {
+				t.Errorf("%s has an index", tab.name)
+			}
+		}
+	}
+}
+
+// Whatever the last transaction that was written, and wherever its record was torn, the database has all before it.
+func TestTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	db, _, err := Open(path, VTEP(), DefaultLimits)
+	check.OK(t, err)
+	do(db, ls("a"), ls("b"))
+	whole := db.file.size
+	do(db, ls("c"))
+	end := db.file.size
+	check.OK(t, db.Close())
+	text := check.Must(os.ReadFile(path))(t)
+	for _, size := range []int64{whole, whole + 1, whole + 20, end - 1, end} {
+		check.OK(t, os.WriteFile(path, text[:size], 0o600))
+		db, torn, err := Open(path, VTEP(), DefaultLimits)
+		check.OK(t, err)
+		want, lost := 2, size-whole
+		if size == end {
+			want, lost = 3, 0
+		}
+		if rows, _ := db.Size(); rows != want || torn != lost {
+			t.Errorf("of %d bytes: %d rows, %d bytes torn", size, rows, torn)
+		}
+		do(db, ls("d"))
+		check.OK(t, db.Close())
+		db, torn, err = Open(path, VTEP(), DefaultLimits)
+		check.OK(t, err)
+		if rows, _ := db.Size(); rows != want+1 || torn != 0 {
+			t.Errorf("of %d bytes, and one more: %d rows, %d bytes torn", size, rows, torn)
+		}
+		db.Close()
+	}
+	for _, bad := range []string{"", "OVSDB CLUSTER 3 x\n", "OVSDB JSON 99999999999 da39a3ee5e6b4b0d3255bfef95601890afd80709\n"} {
+		check.OK(t, os.WriteFile(path, []byte(bad), 0o600))
+		if _, _, err := Open(path, VTEP(), DefaultLimits); err == nil {
+			t.Errorf("%q is a database", bad)
+		}
+	}
+}
+
+// The file is written anew when it has grown, with what there is, and no other file is left.
+func TestCompact(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "db")
+	db, _, err := Open(path, VTEP(), DefaultLimits)
+	check.OK(t, err)
+	long := strings.Repeat("x", 1000)
+	for range 2500 {
+		do(db, ls("a"), ls(long))
+		do(db, `{"op":"delete","table":"Logical_Switch","where":[["name","==","`+long+`"]]}`, `{"op":"delete","table":"Logical_Switch","where":[]}`)
+	}
+	do(db, ls("last"))
+	if db.file.size > 2<<20 {
+		t.Errorf("the file has %d bytes", db.file.size)
+	}
+	check.OK(t, db.Close())
+	db, torn, err := Open(path, VTEP(), DefaultLimits)
+	check.OK(t, err)
+	if rows, _ := db.Size(); rows != 1 || torn != 0 {
+		t.Errorf("%d rows, %d bytes torn", rows, torn)
+	}
+	check.OK(t, db.Close())
+	if all := check.Must(os.ReadDir(dir))(t); len(all) != 1 {
+		t.Errorf("files: %v", all)
+	}
+}
+
+// A transaction that cannot be written does not happen.
+func TestFull(t *testing.T) {
+	db, _, err := Open(filepath.Join(t.TempDir(), "db"), VTEP(), DefaultLimits)
+	check.OK(t, err)
+	do(db, ls("a"))
+	check.OK(t, db.Close())
+	if got := do(db, ls("b")); !strings.Contains(got, "I/O error") {
+		t.Error(got)
+	}
+	if rows, _ := db.Size(); rows != 1 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// FuzzTransact has transactions from strangers: whatever they are, replies are JSON with a result for each operation, and counts of rows,
+// references and indexes are as counted anew.
+func FuzzTransact(f *testing.F) {
+	f.Add([]byte(`[` + ls("a") + `]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		db := New(VTEP(), Limits{Rows: 50, Bytes: 1 << 20, Work: 100_000, Reply: 1 << 20})
+		do(db, `{"op":"insert","table":"Physical_Locator","uuid-name":"l","row":{"dst_ip":"1.1.1.1","encapsulation_type":"vxlan_over_ipv4"}}`,
+			`{"op":"insert","table":"Logical_Switch","uuid-name":"s","uuid":"00000000-0000-4000-8000-000000000001","row":{"name":"s"}}`,
+			`{"op":"insert","table":"Ucast_Macs_Remote","row":{"MAC":"m","logical_switch":["named-uuid","s"],"locator":["named-uuid","l"]}}`)
+		var ops []json.RawMessage
+		if json.Unmarshal(text, &ops) != nil {
+			return
+		}
+		out := db.Transact(ops, func(string) bool { return true }, time.Now())
+		var results []any
+		if !out.Blocked && (json.Unmarshal(out.Reply, &results) != nil || len(results) < min(1, len(ops))) {
+			t.Fatalf("%s", out.Reply)
+		}
+		recount(t, db)
+	})
+}
+
+// recount compares what a database has counted with what its rows say.
+func recount(t *testing.T, db *Database) {
+	t.Helper()
+	rows, bytes, refs := 0, 0, map[place]int{}
+	for _, tab := range db.order {
+		rows += len(tab.rows)
+		for i, index := range tab.tableSchema.indexes {
+			if len(tab.indexes[i]) != len(tab.rows) {
+				t.Errorf("%s: %d rows, %d in index %d", tab.name, len(tab.rows), len(tab.indexes[i]), i)
+			}
+			for _, r := range tab.rows {
+				if tab.indexes[i][r.key(index)] != r.id {
+					t.Errorf("%s: row %v is not in index %d", tab.name, r.id, i)
+				}
+			}
+		}
+		for _, r := range tab.rows {
+			bytes += r.size
+			db.refer(tab, r, func(_ *column, to *table, id UUID) { refs[place{to, id}]++ })
+		}
+	}
+	if rows != db.rows || bytes != db.bytes {
+		t.Errorf("%d rows, %d bytes; counted %d, %d", rows, bytes, db.rows, db.bytes)
+	}
+	for _, tab := range db.order {
+		for id, n := range tab.refs {
+			if refs[place{tab, id}] != n || tab.rows[id] == nil {
+				t.Errorf("%s %v has %d references, counted %d", tab.name, id, refs[place{tab, id}], n)
+			}
+			delete(refs, place{tab, id})
+		}
+		for id := range tab.rows {
+			if !tab.root && tab.refs[id] == 0 {
+				t.Errorf("%s %v: nothing refers to it", tab.name, id)
+			}
+		}
+	}
+	if len(refs) > 0 {
+		t.Errorf("references are not counted: %v", refs)
+	}
+}
