@@ -26,12 +26,22 @@ type lab struct {
 	guest      *netns.Host // 10.0.0.1
 	node       *node.Node
 	sw         *Switch
+	own        bool   // sw itself is the server, with the file and socket of db
 	stop       func() // ends sw
 }
 
-func newLab(t *testing.T) *lab {
+// servers runs a test with ovsdb-server, and with the server in the node.
+func servers(t *testing.T, f func(t *testing.T, l *lab)) {
+	t.Run("ovsdb-server", func(t *testing.T) { f(t, newLab(t, false)) })
+	t.Run("own", func(t *testing.T) { f(t, newLab(t, true)) })
+}
+
+func newLab(t *testing.T, own bool) *lab {
 	t.Helper()
-	l := &lab{Net: netns.New(t), t: t, db: ovslab.New(t)}
+	l := &lab{Net: netns.New(t), t: t, db: ovslab.New(t), own: own}
+	if own {
+		l.db.Stop()
+	}
 	l.us, l.theirs = l.Host("us"), l.Host("theirs")
 	l.Link(l.us, "192.0.2.1/24", l.theirs, "192.0.2.2/24")
 	l.us.Ready()
@@ -60,7 +70,11 @@ func newLab(t *testing.T) *lab {
 // begin runs a Switch.
 func (l *lab) begin(name string) (*Switch, func()) {
 	l.t.Helper()
-	s := check.Must(New(l.node, &Config{Target: l.db.Target(), Name: name, Ports: []string{"p1", "p2"}, Tunnel: "vx", TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}))(l.t)
+	c := &Config{Target: l.db.Target(), Name: name, Ports: []string{"p1", "p2"}, Tunnel: "vx", TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+	if l.own {
+		c.Target, c.Listen, c.Database = "", []string{"p" + l.db.Target()}, l.db.File()
+	}
+	s := check.Must(New(l.node, c))(l.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { check.OK(l.t, s.Run(ctx)) })
@@ -70,6 +84,30 @@ func (l *lab) begin(name string) (*Switch, func()) {
 	}
 	l.t.Cleanup(stop)
 	return s, stop
+}
+
+// restart restarts the server.
+func (l *lab) restart() {
+	l.t.Helper()
+	if !l.own {
+		l.db.Stop()
+		l.db.Start()
+		return
+	}
+	l.stop()
+	l.sw, l.stop = l.begin("us")
+}
+
+// alone calls f while there is a server and no switch. An ovsdb-server has the file that the node's own server has left.
+func (l *lab) alone(f func()) {
+	l.t.Helper()
+	if !l.own {
+		f()
+		return
+	}
+	l.db.Start()
+	f()
+	l.db.Stop()
 }
 
 // until waits for what becomes true.

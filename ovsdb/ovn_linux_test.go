@@ -8,8 +8,9 @@ import (
 // A logical switch of OVN has a port on a chassis, Open vSwitch with ovn-controller, and by ovn-controller-vtep one of ours. The hosts
 // behind them reach each other both ways, by addresses that OVN knows and by ARP that it floods, and still do when they have changed
 // places.
-func TestOVN(t *testing.T) {
-	l := newLab(t)
+func TestOVN(t *testing.T) { servers(t, testOVN) }
+
+func testOVN(t *testing.T, l *lab) {
 	far := l.Host("far")
 	l.Link(far, "10.0.0.2/24", l.theirs, "")
 	l.theirs.IP("link", "set", "eth1", "name", "far")

@@ -21,8 +21,9 @@ func (l *lab) faults() string {
 
 // Tables ACL and ACL_entry: what is denied does not pass, what entries before allow does, both while traffic flows. What cannot be carried
 // out denies more, and is a fault of the port.
-func TestACL(t *testing.T) {
-	l := newLab(t)
+func TestACL(t *testing.T) { servers(t, testACL) }
+
+func testACL(t *testing.T, l *lab) {
 	l.bind()
 	l.guest.Ping("10.0.0.2", 1)
 	l.db.Ctl("--id=@e", "create", "ACL_entry", "sequence=10", "direction=ingress", "action=deny", "protocol=1", "dest_ip=10.0.0.2",
@@ -55,8 +56,9 @@ func TestACL(t *testing.T) {
 
 // Tables Logical_Router, Arp_Sources_Local and Arp_Sources_Remote: packets of the guest are routed here to a network without a port here,
 // and by a static route; an ACL denies them, and all goes with the router.
-func TestRouter(t *testing.T) {
-	l := newLab(t)
+func TestRouter(t *testing.T) { servers(t, testRouter) }
+
+func testRouter(t *testing.T, l *lab) {
 	l.bind()
 	l.theirs.VXLAN("vx1", netns.VXLAN{ID: 5001, Local: "192.0.2.2", Flood: []string{"192.0.2.1"}, Addr: "10.0.1.2/24"})
 	l.theirs.Addr("lo", "10.9.0.9/32")

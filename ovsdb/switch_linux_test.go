@@ -20,8 +20,9 @@ import (
 // Tables Physical_Switch, Physical_Port, Logical_Switch, Mcast_Macs_Remote, Physical_Locator(_Set), Ucast_Macs_Local and
 // Mcast_Macs_Local with a VTEP of the kernel: a controller binds a port, hosts reach each other both ways, ours is in the
 // database with its address, and all goes when the binding goes.
-func TestController(t *testing.T) {
-	l := newLab(t)
+func TestController(t *testing.T) { servers(t, testController) }
+
+func testController(t *testing.T, l *lab) {
 	if got := l.db.Ctl("get", "Physical_Switch", "us", "tunnel_ips"); !strings.Contains(got, "192.0.2.1") {
 		t.Errorf("tunnel_ips %s", got)
 	}
@@ -49,7 +50,10 @@ func TestBindingStats(t *testing.T) {
 	was := statsPause
 	statsPause = 50 * time.Millisecond
 	t.Cleanup(func() { statsPause = was })
-	l := newLab(t)
+	servers(t, testBindingStats)
+}
+
+func testBindingStats(t *testing.T, l *lab) {
 	l.bind()
 	l.guest.Ping("10.0.0.2", 3)
 	stat := func(column string) (n int) {
@@ -66,8 +70,7 @@ func TestBindingStats(t *testing.T) {
 	before := stat("packets_to_local")
 	l.guest.Ping("10.0.0.2", 2)
 	l.until("two more", func() bool { return stat("packets_to_local") >= before+2 })
-	l.db.Stop() // which forgets statistics
-	l.db.Start()
+	l.restart() // which forgets statistics
 	l.until("a row again", func() bool {
 		return strings.Contains(l.db.Ctl("get", "Physical_Port", l.port("p1"), "vlan_stats"), "0=")
 	})
@@ -77,8 +80,9 @@ func TestBindingStats(t *testing.T) {
 
 // Table Tunnel: one to each VTEP. bfd_status is there while bfd_params enables BFD: it says that the tunnel has none, or the state of the
 // session with another node.
-func TestTunnel(t *testing.T) {
-	l := newLab(t)
+func TestTunnel(t *testing.T) { servers(t, testTunnel) }
+
+func testTunnel(t *testing.T, l *lab) {
 	l.bind()
 	tunnel := func(columns string) string {
 		t.Helper()
@@ -136,8 +140,9 @@ func TestTunnel(t *testing.T) {
 }
 
 // Table Ucast_Macs_Remote: without flooding, the host of the kernel is reached, ARP is answered here, and after the row went it is not reached.
-func TestUcastRemote(t *testing.T) {
-	l := newLab(t)
+func TestUcastRemote(t *testing.T) { servers(t, testUcastRemote) }
+
+func testUcastRemote(t *testing.T, l *lab) {
 	l.bind()
 	l.db.Ctl("clear-remote-macs", "ls0")
 	mac := l.theirs.MAC("vx")
@@ -152,7 +157,7 @@ func TestUcastRemote(t *testing.T) {
 
 // What the database said last holds while it is away, and our hosts are there again when it comes back with nothing of them.
 func TestDatabaseAway(t *testing.T) {
-	l := newLab(t)
+	l := newLab(t, false)
 	l.bind()
 	l.guest.Ping("10.0.0.2", 1)
 	l.db.Stop()
@@ -166,24 +171,27 @@ func TestDatabaseAway(t *testing.T) {
 }
 
 // The end takes away our hosts, rows and segments, and leaves the bindings, which hold again for the next one.
-func TestStop(t *testing.T) {
-	l := newLab(t)
+func TestStop(t *testing.T) { servers(t, testStop) }
+
+func testStop(t *testing.T, l *lab) {
 	l.bind()
 	l.until("Mcast_Macs_Local", func() bool { return l.db.Ctl("list", "Mcast_Macs_Local") != "" })
 	l.stop()
 	if n := l.segments(); n != 0 || l.rows() != "" {
 		t.Errorf("%d segments, rows %s", n, l.rows())
 	}
-	if got := l.db.Ctl("list", "Mcast_Macs_Local") + l.db.Ctl("list", "Ucast_Macs_Local") + l.db.Ctl("list", "Tunnel"); got != "" {
-		t.Errorf("the database has %s", got)
-	}
+	l.alone(func() {
+		if got := l.db.Ctl("list", "Mcast_Macs_Local") + l.db.Ctl("list", "Ucast_Macs_Local") + l.db.Ctl("list", "Tunnel"); got != "" {
+			t.Errorf("the database has %s", got)
+		}
+	})
 	l.sw, l.stop = l.begin("us")
 	l.until("the segment again", func() bool { return l.segments() == 1 })
 }
 
 // Of two switches with one name, the second waits until the first has gone.
 func TestOneName(t *testing.T) {
-	l := newLab(t)
+	l := newLab(t, false)
 	second, _ := l.begin("us")
 	l.until("the second waits", func() bool { return second.Status().State == Waiting })
 	l.stop()
@@ -191,8 +199,9 @@ func TestOneName(t *testing.T) {
 }
 
 // A Logical_Switch whose VNI the node has itself is refused, and said so in Physical_Port; others are not affected, and that one comes when it can.
-func TestRefused(t *testing.T) {
-	l := newLab(t)
+func TestRefused(t *testing.T) { servers(t, testRefused) }
+
+func testRefused(t *testing.T, l *lab) {
 	if _, err := l.node.Segment(77, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +232,9 @@ func TestRefused(t *testing.T) {
 }
 
 // 10,000 MACs come, and go again.
-func TestManyMACs(t *testing.T) {
-	l := newLab(t)
+func TestManyMACs(t *testing.T) { servers(t, testManyMACs) }
+
+func testManyMACs(t *testing.T, l *lab) {
 	l.bind()
 	const n = 10000
 	conn, err := net.Dial("unix", l.db.Sock)
@@ -251,8 +261,9 @@ func TestManyMACs(t *testing.T) {
 }
 
 // Configure adds and removes ports under traffic. A port that the node does not have yet is bound when it comes; the others work.
-func TestConfigure(t *testing.T) {
-	l := newLab(t)
+func TestConfigure(t *testing.T) { servers(t, testConfigure) }
+
+func testConfigure(t *testing.T, l *lab) {
 	l.bind()
 	l.guest.Ping("10.0.0.2", 1)
 	next := l.sw.cfg
@@ -277,15 +288,16 @@ func TestConfigure(t *testing.T) {
 	if st := l.sw.Status(); st.State != Connected || st.Segments != 1 {
 		t.Errorf("%+v", st)
 	}
-	next.Target = "unix:/elsewhere"
-	if err := l.sw.Configure(&next); err == nil || err.Error() != "ovsdb: Config.Target: cannot change while the Switch runs" {
+	next.Name = "other"
+	if err := l.sw.Configure(&next); err == nil || err.Error() != "ovsdb: Config.Name: cannot change while the Switch runs" {
 		t.Error(err)
 	}
 }
 
 // Without tunnelIPs, the addresses are those of the tunnel, also after it has moved.
-func TestTunnelMoves(t *testing.T) {
-	l := newLab(t)
+func TestTunnelMoves(t *testing.T) { servers(t, testTunnelMoves) }
+
+func testTunnelMoves(t *testing.T, l *lab) {
 	next := l.sw.cfg
 	next.TunnelIPs = nil
 	check.OK(t, l.sw.Configure(&next))

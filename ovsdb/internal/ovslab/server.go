@@ -2,6 +2,7 @@
 package ovslab
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,12 +38,13 @@ func New(t testing.TB) *Server {
 		s.Stop()
 		os.RemoveAll(dir)
 	})
-	s.run("ovsdb-tool", "create", s.file(), schema)
+	s.run("ovsdb-tool", "create", s.File(), schema)
 	s.Start()
 	return s
 }
 
-func (s *Server) file() string { return filepath.Join(s.dir, "vtep.db") }
+// File is the file of the database.
+func (s *Server) File() string { return filepath.Join(s.dir, "vtep.db") }
 
 func (s *Server) run(name string, args ...string) string {
 	s.t.Helper()
@@ -56,12 +58,13 @@ func (s *Server) run(name string, args ...string) string {
 // Start starts the server, with the rows that the file has.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.cmd = exec.Command("ovsdb-server", "--remote=punix:"+s.Sock, "--no-chdir", "--unixctl="+filepath.Join(s.dir, "ctl"), "--log-file="+filepath.Join(s.dir, "log"), s.file())
+	s.cmd = exec.Command("ovsdb-server", "--remote=punix:"+s.Sock, "--no-chdir", "--unixctl="+filepath.Join(s.dir, "ctl"), "--log-file="+filepath.Join(s.dir, "log"), s.File())
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	for range 500 {
-		if _, err := os.Stat(s.Sock); err == nil {
+		if conn, err := net.Dial("unix", s.Sock); err == nil {
+			conn.Close()
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -72,7 +75,7 @@ func (s *Server) Start() {
 // Swap exchanges the file of a stopped server with another one.
 func (s *Server) Swap(file string) {
 	s.t.Helper()
-	for _, f := range [][2]string{{s.file(), s.file() + ".swap"}, {file, s.file()}, {s.file() + ".swap", file}} {
+	for _, f := range [][2]string{{s.File(), s.File() + ".swap"}, {file, s.File()}, {s.File() + ".swap", file}} {
 		if err := os.Rename(f[0], f[1]); err != nil {
 			s.t.Fatal(err)
 		}

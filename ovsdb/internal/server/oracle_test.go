@@ -78,6 +78,10 @@ func plain(v any) any {
 			out = append(out, plain(x))
 		}
 		return out
+	case string: // the UUID of a row that there is not, by a name
+		if len(v) == 36 && v[8] == '-' && v[13] == '-' && !strings.Contains(v, "-0000-") {
+			return "anything"
+		}
 	}
 	return v
 }
@@ -195,7 +199,7 @@ func (g *script) atom(base any) any {
 	}
 	switch kind {
 	case "integer":
-		return pick(g, []any{0, 1, 2, -1, 5, 4096, int64(1) << 62})
+		return pick(g, []any{0, 1, 2, -1, 5, 4096, int64(1) << 30})
 	case "boolean":
 		return g.chance(50)
 	case "uuid":
@@ -310,7 +314,7 @@ func (g *script) mutation(t string) []any {
 	def, _ := g.columns(t)[c].(map[string]any)
 	kind, many := def["type"].(map[string]any)
 	if kind["key"] == "integer" || def["type"] == "integer" {
-		return []any{c, pick(g, []string{"+=", "-=", "*=", "/=", "%="}), pick(g, []any{0, 1, -1, 7, int64(1) << 62})}
+		return []any{c, pick(g, []string{"+=", "-=", "*=", "/=", "%="}), pick(g, []any{0, 1, -1, 7, int64(1) << 30})}
 	}
 	if many && (kind["min"] != nil || kind["max"] != nil) || g.wrong(20) {
 		v := g.value(t, c)

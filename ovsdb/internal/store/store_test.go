@@ -2,6 +2,8 @@ package store
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,5 +206,27 @@ func recount(t *testing.T, db *Database) {
 	}
 	if len(refs) > 0 {
 		t.Errorf("references are not counted: %v", refs)
+	}
+}
+
+// Sums and products that do not fit are refused; the others are those of package math/big.
+func TestCalculate(t *testing.T) {
+	edges := []int64{math.MinInt64, math.MinInt64 + 1, -1 << 62, -7, -2, -1, 0, 1, 2, 7, 1 << 62, math.MaxInt64 - 1, math.MaxInt64}
+	for _, x := range edges {
+		for _, y := range edges {
+			for op, f := range map[string]func(z, x, y *big.Int) *big.Int{"+=": (*big.Int).Add, "-=": (*big.Int).Sub, "*=": (*big.Int).Mul, "/=": (*big.Int).Quo, "%=": (*big.Int).Rem} {
+				got, e := calculate(op, x, y)
+				if y == 0 && (op == "/=" || op == "%=") {
+					if e == nil || e.Code != domainError {
+						t.Errorf("%d %s 0: %v", x, op, e)
+					}
+					continue
+				}
+				want := f(new(big.Int), big.NewInt(x), big.NewInt(y))
+				if want.IsInt64() != (e == nil) || e == nil && got != want.Int64() {
+					t.Errorf("%d %s %d: %d %v, want %v", x, op, y, got, e, want)
+				}
+			}
+		}
 	}
 }
