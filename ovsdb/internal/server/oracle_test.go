@@ -38,9 +38,9 @@ func newClient(t *testing.T, conn net.Conn) *client {
 // ask returns the notifications before a reply, and the reply.
 func (c *client) ask(method string, params ...any) (before []any, reply map[string]any) {
 	c.t.Helper()
-	text := check.Must(json.Marshal(map[string]any{"id": 1, "method": method, "params": params}))(c.t)
+	text := check.Must(json.Marshal(map[string]any{"id": 1, "method": method, "params": append([]any{}, params...)}))(c.t)
 	c.conn.SetDeadline(time.Now().Add(time.Minute))
-	go c.conn.Write(text)
+	go c.conn.Write(append(text, '\n'))
 	for {
 		var m map[string]any
 		if err := c.d.Decode(&m); err != nil {

@@ -97,13 +97,10 @@ func (r *reader) done() {
 // Read implements io.Reader.
 func (r *reader) Read(b []byte) (int, error) {
 	if r.rest != nil {
-		n, err := r.rest.Read(b)
-		if err == io.EOF {
-			r.rest = nil
-		} else {
-			r.bytes += n
-			return n, err
+		if n, err := r.rest.Read(b); err == nil {
+			return n, r.count(b[:n])
 		}
+		r.rest = nil
 	}
 	if r.bytes > MaxMessage {
 		return 0, fmt.Errorf("a request of more than %d bytes", MaxMessage)
@@ -118,7 +115,7 @@ func (r *reader) Read(b []byte) (int, error) {
 		var timeout net.Error
 		switch {
 		case n > 0 || err == nil || !errors.As(err, &timeout) || !timeout.Timeout():
-			return n, errors.Join(err, r.count(n))
+			return n, errors.Join(err, r.count(b[:n]))
 		case r.bytes > 0 && !time.Now().Before(r.since.Add(messageTime)):
 			return 0, errors.New("a request that does not end")
 		case tries == 2:
@@ -128,8 +125,13 @@ func (r *reader) Read(b []byte) (int, error) {
 	}
 }
 
-func (r *reader) count(n int) error {
+// count counts bytes of a message, which does not begin with space.
+func (r *reader) count(b []byte) error {
+	n := len(b)
 	if r.bytes == 0 {
+		if len(bytes.TrimSpace(b)) == 0 {
+			return nil
+		}
 		r.since = time.Now()
 	}
 	if r.bytes += n; r.bytes > ownBytes && n > 0 {
