@@ -154,7 +154,7 @@ fuzz:
 WORST = ./arp ./capture ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./snoop ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
 	@{ $(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) && \
-		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table && $(GO) test -C bgp -count=1 -v -run '^TestWorst' . && $(GO) test -C calico -count=1 -v -run '^TestWorst' ./internal/model; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
+		$(GO) test -C cmd -count=1 -v -run '^TestWorst' ./vxswitchd && $(GO) test -C offload -count=1 -v -run '^TestWorst' . && $(GO) test -C flannel -count=1 -v -run '^TestWorst' . && $(GO) test -C evpn -count=1 -v -run '^TestWorst' ./internal/bgp ./internal/table && $(GO) test -C bgp -count=1 -v -run '^TestWorst' . && $(GO) test -C calico -count=1 -v -run '^TestWorst' ./internal/model && $(GO) test -C ovsdb -count=1 -v -run '^TestWorst' ./internal/server; } >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
 
 # Six passes over everything, so that what is compared takes turns; a quarter of an hour on an

@@ -18,6 +18,7 @@ const root = "../../.."
 var folders = []string{
 	"frame", "bfd", "bfd/vxlan", "encap", "fdb", "arp", "l3", "policy", "snoop", "switch", "vtep", "underlay", "underlay/afpacket", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "internal/delay", "internal/filter",
 	"bgp", "calico", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "calico/internal/selector", "control", "node", "evpn", "evpn/internal/bgp", "evpn/internal/unnumbered", "evpn/internal/table", "flannel", "setting/conf", "cmd/vxswitchd", "offload", "offload/internal/datapath", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
+	"ovsdb/internal/server", "ovsdb/internal/store",
 }
 
 // TestFields checks that every container in a struct is known: as a part of a row, or as one that no
