@@ -1,5 +1,6 @@
 // Package ovsdb has a controller program the switch by a database with the schema hardware_vtep (OVSDB, RFC 7047; the schema of
-// Open vSwitch, version 1.7), as hardware switches do it: an ovsdb-server runs somewhere, and controller and switch are its clients.
+// Open vSwitch, version 1.7), as hardware switches do it: an ovsdb-server runs somewhere, and controller and switch are its clients. Or,
+// with Config.Listen, the Switch has the server itself, with a file that ovsdb-server reads, and is its client by a pipe.
 //
 //	controller                 ovsdb-server                        Switch
 //	Logical_Switch, bindings ------>                   ----> segments and members  (node.Provide)
@@ -9,7 +10,7 @@
 // The tables and what becomes of them:
 //
 //	Global                 written: switches, if ours is missing
-//	Manager                nothing: there is one server, that of Config.Target
+//	Manager                with Config.Listen read: target, max_backoff; written: is_connected, status. Else nothing
 //	Physical_Switch        written: name, tunnel_ips, ports, tunnels, switch_fault_status
 //	Physical_Port          written: name, vlan_stats, port_fault_status; read: vlan_bindings, acl_bindings
 //	Logical_Binding_Stats  written: packets and bytes, every 10 s
@@ -28,6 +29,9 @@
 //	ACL_entry              read: all but tcp_flags and masks with holes; a deny goes without them, and a permit has no effect
 //
 // A host that a new row of Ucast_Macs_Remote names has left the port where it was learned. If it sends there again, it is back.
+//
+// The server is our own: that of libovsdb 0.8 has no locks, no assert, comment and commit, no file and no TLS, and a request without
+// params ends the program. Tests compare ours with ovsdb-server: the answers to random transactions, what monitors hear, and files.
 //
 // While the database is away, what it said last holds. What contradicts itself or cannot be done is left out, as [Status] says.
 package ovsdb

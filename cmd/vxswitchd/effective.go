@@ -99,7 +99,7 @@ func effective(cfg *file.Config) []byte {
 		defaults(e, "endpoints", []any{etcd.DefaultEndpoint}, "timeout", etcd.DefaultTimeout.String(), "keepAlive", etcd.DefaultKeepAlive.String())
 	}
 	if o, ok := tree["ovsdb"].(map[string]any); ok {
-		dropEmpty(o, "ports", "tunnelIPs")
+		dropEmpty(o, "listen", "ports", "tunnelIPs")
 	}
 	if d, ok := tree["discovery"].(map[string]any); ok {
 		dropEmpty(d, "servers", "neighbours")

@@ -42,7 +42,7 @@ func (k *ovsdbKeeper) read() (o api.OVSDB, st ovsdb.Status, ok bool) {
 	if cfg == nil || !ok { // it may be removed between the two
 		return o, st, false
 	}
-	o = api.OVSDB{State: ovsdb.Connecting, Since: now.since, Target: cfg.Target, Switch: cfg.Name, LeftOut: map[string]int{}, Refused: map[string]string{}}
+	o = api.OVSDB{State: ovsdb.Connecting, Since: now.since, Target: cfg.Where(), Switch: cfg.Name, LeftOut: map[string]int{}, Refused: map[string]string{}}
 	switch {
 	case now.err != nil:
 		o.State, o.Error, o.Again = sectionFailed, oneLine(now.err), &now.again

@@ -101,3 +101,30 @@ func TestOVSDB(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// The section ovsdb with a database of its own: a controller writes to the node, and what it wrote is there after a new start.
+func TestOVSDBListen(t *testing.T) {
+	t.Parallel()
+	n := netns.New(t)
+	leaf := newSystem(t, n, "leaf")
+	n.Link(leaf.Host, "10.0.0.1/24", n.Host("other"), "10.0.0.2/24")
+	dir := filepath.Dir(leaf.file)
+	sock := filepath.Join(dir, "db")
+	leaf.write(strings.Replace(ovsdbFile, `"target": "unix:DB"`, `"listen": ["punix:`+sock+`"], "database": "`+filepath.Join(dir, "vtep.db")+`"`, 1))
+	leaf.run()
+	leaf.Until("a connection", func() bool { return strings.Contains(leaf.ctl("ovsdb"), "connected since") })
+	if got := leaf.ctl("ovsdb"); !regexp.MustCompile(`target +punix:` + sock + `\nswitch +leaf\n`).MatchString(got) {
+		t.Error(got)
+	}
+	if out, err := exec.Command("vtep-ctl", "--timeout=10", "--db=unix:"+sock, "add-ls", "ls0", "--", "set", "Logical_Switch", "ls0", "tunnel_key=5000", "--", "bind-ls", "leaf", "p1", "0", "ls0", "--",
+		"add-mcast-remote", "ls0", "unknown-dst", "10.0.0.2").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	flood := func() bool { return regexp.MustCompile(`5000 +vx +10\.0\.0\.2:4789`).MatchString(leaf.ctl("flood")) }
+	leaf.Until("the flood list", flood)
+
+	text := strings.Replace(ovsdbFile, `"target": "unix:DB"`, `"listen": ["punix:`+sock+`2"], "database": "`+filepath.Join(dir, "vtep.db")+`"`, 1)
+	leaf.write(text)
+	leaf.ctl("reload") // the section begins anew, with the file
+	leaf.Until("another socket", func() bool { return strings.Contains(leaf.ctl("ovsdb"), "punix:"+sock+"2") && flood() })
+}
