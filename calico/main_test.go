@@ -54,32 +54,46 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, etcd: s, proxy: etcdlab.NewProxy(t, s.Addr)}
 	r.to = check.Must(clientv3.New(clientv3.Config{Endpoints: []string{s.URL}, Logger: zap.NewNop()}))(t)
 	t.Cleanup(func() { r.to.Close() })
+	r.fill()
+	return r
+}
+
+// fill writes the resources.
+func (r *rig) fill() {
+	r.t.Helper()
 	for i, name := range []string{"a", "b", "c"} {
 		r.put("nodes/"+name, value("Node", name, fmt.Sprintf(`{"bgp":{"ipv4Address":"192.0.2.%[1]d/24"},"ipv4VXLANTunnelAddr":"10.65.%[1]d.0"}`, i+1)))
 		r.block(fmt.Sprintf("10.65.%d.0/26", i+1), name)
 	}
 	r.put("ippools/default", value("IPPool", "default", `{"cidr":"10.65.0.0/16","vxlanMode":"Always","ipipMode":"Never","blockSize":26,"nodeSelector":"all()"}`))
-	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t) // nobody else gets the port meanwhile, or the test would find it in use
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(r.t) // nobody else gets the port meanwhile, or the test would find it in use
 	port := l.Addr().(*net.TCPAddr).Port
-	check.OK(t, l.Close())
+	check.OK(r.t, l.Close())
 	r.put("bgpconfigurations/node.a", value("BGPConfiguration", "node.a", fmt.Sprintf(`{"listenPort":%d}`, port)))
 	r.put("bgpconfigurations/default", value("BGPConfiguration", "default", `{"asNumber":64512,"nodeToNodeMeshEnabled":true}`))
-	return r
 }
 
 // set writes a key, again if etcd is away.
 func (r *rig) set(key, value string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	check.Must(r.to.Put(ctx, key, value))(r.t)
+	r.retry(func(ctx context.Context) error { _, err := r.to.Put(ctx, key, value); return err })
 }
 
 func (r *rig) unset(key string) {
 	r.t.Helper()
+	r.retry(func(ctx context.Context) error { _, err := r.to.Delete(ctx, key); return err })
+}
+
+func (r *rig) retry(f func(context.Context) error) {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	check.Must(r.to.Delete(ctx, key))(r.t)
+	err := f(ctx)
+	for err != nil && ctx.Err() == nil { // a leader may have gone
+		time.Sleep(50 * time.Millisecond)
+		err = f(ctx)
+	}
+	check.OK(r.t, err)
 }
 
 func (r *rig) put(key, value string) { r.set(v3+key, value) }
@@ -133,10 +147,14 @@ func (r *rig) with(c *Config) {
 }
 
 func (r *rig) config(w Workloads) *Config {
-	return &Config{
+	c := &Config{
 		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Workloads: w, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
-		Etcd: Etcd{Endpoints: []string{"http://" + r.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
+		Etcd: Etcd{Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
 	}
+	if r.proxy != nil {
+		c.Etcd.Endpoints = []string{"http://" + r.proxy.Addr}
+	}
+	return c
 }
 
 // run runs the Plane until the test ends, or stop is called.

@@ -141,7 +141,7 @@ func TestWatchNeverBegins(t *testing.T) {
 
 // Without a leader a watch ends: what it says may be old.
 func TestLostLeader(t *testing.T) {
-	servers := etcdlab.Cluster(t, 3)
+	servers := etcdlab.Cluster(t, 3, etcdlab.Options{})
 	l := newLab(t, servers[0])
 	s := l.store()
 	watching := make(chan struct{})

@@ -1,15 +1,6 @@
 package etcd_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,52 +11,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
-// certificates writes a CA and certificates signed by it, for loopback and for clients, into a folder.
-func certificates(t *testing.T, names ...string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	write := func(file, kind string, der []byte, err error) {
-		t.Helper()
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var ca *x509.Certificate
-	var caKey *ecdsa.PrivateKey
-	for i, name := range append([]string{"ca"}, names...) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &x509.Certificate{
-			SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true, IsCA: ca == nil,
-		}
-		if ca == nil {
-			ca, caKey = c, key
-		}
-		der, err := x509.CreateCertificate(rand.Reader, c, ca, &key.PublicKey, caKey)
-		write(name+".pem", "CERTIFICATE", der, err)
-		der, err = x509.MarshalECPrivateKey(key)
-		write(name+".key", "EC PRIVATE KEY", der, err)
-	}
-	return dir
-}
-
 // With TLS, a node needs a certificate of the CA, and so does etcd.
 func TestTLS(t *testing.T) {
-	dir := certificates(t, "server", "node")
-	other := certificates(t, "stranger")
+	dir := etcdlab.Certificates(t, "server", "node")
+	other := etcdlab.Certificates(t, "stranger")
 	file := func(dir, name string) string { return filepath.Join(dir, name) }
-	s := etcdlab.Start(t, etcdlab.Options{
-		Scheme: "https",
-		Args:   []string{"--cert-file", file(dir, "server.pem"), "--key-file", file(dir, "server.key"), "--client-cert-auth", "--trusted-ca-file", file(dir, "ca.pem")},
-		Ctl:    []string{"--cert", file(dir, "node.pem"), "--key", file(dir, "node.key"), "--cacert", file(dir, "ca.pem")},
-	})
+	s := etcdlab.Start(t, etcdlab.Secure(dir))
 	l := newLab(t, s)
 	l.cfg.Timeout = time.Second
 	l.cfg.CertFile, l.cfg.KeyFile, l.cfg.CAFile = file(dir, "node.pem"), file(dir, "node.key"), file(dir, "ca.pem")

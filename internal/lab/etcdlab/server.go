@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // Cluster starts several members of one etcd. Each ends with the test.
-func Cluster(t testing.TB, n int) (list []*Server) {
+func Cluster(t testing.TB, n int, o Options) (list []*Server) {
 	t.Helper()
 	var peers, names []string
 	for i := range n {
@@ -48,8 +48,10 @@ func Cluster(t testing.TB, n int) (list []*Server) {
 	}
 	var starting sync.WaitGroup
 	for i := range n {
-		s := prepare(t, Options{Args: []string{"--name", fmt.Sprintf("lab%d", i), "--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
-			"--initial-cluster", strings.Join(names, ",")}})
+		m := o
+		m.Args = append([]string{"--name", fmt.Sprintf("lab%d", i), "--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
+			"--initial-cluster", strings.Join(names, ",")}, o.Args...)
+		s := prepare(t, m)
 		list = append(list, s)
 		s.run()
 	}
