@@ -53,12 +53,24 @@
 //	it is known when the port comes                                   -->  its policies before the first frame
 //	the datastore is away, or the Plane has ended                     -->  as it was last
 //
-// What is closed passes ARP and neighbour discovery alone. From [New] on a workload is closed until the datastore says more, so New comes
+// What is closed passes nothing, not even ARP. From [New] on a workload is closed until the datastore says more, so New comes
 // before Run of the node. Another Plane for the same node begins with the policies that the one before it has left.
 //
 // Flows are tracked for each port. A change of labels, of addresses or of networks changes members of sets, all at once, and no rules; a
-// change of policies compiles those of the ports that have them. Open connections are judged again, as in package policy, and what may go on
-// does. Packets that rules with Log match are in the node's log.
+// change of policies compiles those of the ports that have them, and no others. Open connections are judged again, as in package policy, and what
+// may go on does. Packets that rules with Log match are in the node's log.
+//
+// A workload sends from the MAC and the ipNetworks of its endpoint alone, also in ARP and neighbour discovery, and from the IPv6 link-local
+// address that its MAC makes. What it sends as another is dropped and counted ([Workload].Dropped) before policies are asked, from the first
+// frame on. So are tunnels that it makes, and messages of routers and of servers of DHCP. FelixConfigurations, of all nodes and of this
+// one, say what else it may:
+//
+//	allowIPIPPacketsFromWorkloads    IP in IP
+//	allowVXLANPacketsFromWorkloads   VXLAN, to 4789, 8472 and vxlanPort
+//	both                             GPE, Geneve and GRE, too
+//	workloadSourceSpoofing: Any      the allowSpoofedSourcePrefixes of its endpoint; without it an endpoint that has some is closed
+//
+// Tunnels of the node that take packets from listed peers alone drop those of hosts that no route goes to, as unknown-peer.
 //
 // Where this differs from Calico:
 //
@@ -67,10 +79,10 @@
 //   - Policies with doNotTrack or preDNAT are about host endpoints alone; these are named, as are applyOnForward and staged policies.
 //   - No traffic is exempt: Felix lets a node reach its own workloads, and workloads ask for addresses by DHCP. Here policies decide on
 //     these, too, and on what workloads send to the gateway.
-//   - Whether a workload sends from its own addresses, and makes no tunnels, is for the Guard of the member (package node), which whoever
-//     makes the port sets. Without one a workload can pass as another.
+//   - Calico does not look at the MAC of a workload, lets it have any IPv6 link-local address, and make GRE and Geneve. Whoever needs that has
+//     ports that are Unguarded, with a Guard of the member (package node) in its place.
 //   - A rule without a protocol that names a port is about it also if the endpoint has its protocol as a number.
-//   - All resources of policy are gone through for each change, or many that come together: in large clusters that takes a while.
+//   - A port whose policies change compiles all of them, in large clusters for a second.
 //
 // # Addresses
 //
