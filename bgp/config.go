@@ -2,20 +2,17 @@ package bgp
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -146,17 +143,8 @@ func (c *Config) Check() error {
 
 // checkFamilies adds the errors of addresses of hosts, of which each family has at most one.
 func checkFamilies(w *setting.Check, field string, list []netip.Addr) {
-	seen := map[bool]bool{}
-	for i, a := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		switch err := hostaddr.Neighbour(a); {
-		case err != nil:
-			w.Wrong(at, a, "%v", err)
-		case seen[a.Is4()]:
-			w.Wrong(at, a, "there is another address of the family; must be at most one")
-		default:
-			seen[a.Is4()] = true
-		}
+	for i, err := range hostaddr.Families(list) {
+		w.Wrong(fmt.Sprintf("%s[%d]", field, i), list[i], "%v", err)
 	}
 }
 
@@ -347,7 +335,7 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 	w := setting.Of("bgp: Config")
 	for i, p := range c.Peers {
 		if p.PasswordFile != "" {
-			if p.Password, err = readPassword(p.PasswordFile); err != nil {
+			if p.Password, err = secret.Password(p.PasswordFile); err != nil {
 				w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "%v", err)
 			}
 		}
@@ -359,19 +347,4 @@ func (c *Config) peers() (list []engine.Peer, err error) {
 		})
 	}
 	return list, w.Err()
-}
-
-// readPassword returns the first line of a file. Its errors do not name the file.
-func readPassword(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return "", path.Err
-	} else if err != nil {
-		return "", err
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	if line = strings.TrimSuffix(line, "\r"); line == "" || len(line) > 80 {
-		return "", fmt.Errorf("the first line has %d bytes; must have 1 to 80", len(line))
-	}
-	return line, nil
 }

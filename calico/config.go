@@ -3,13 +3,10 @@ package calico
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net/netip"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -117,11 +115,11 @@ func (c *Config) datastore() Datastore {
 func (e *Etcd) dial(ctx context.Context) (*etcd.Client, error) {
 	c := e.config()
 	if e.PasswordFile != "" {
-		text, err := os.ReadFile(e.PasswordFile)
+		password, err := secret.Password(e.PasswordFile)
 		if err != nil {
-			return nil, fmt.Errorf("password: %w", err)
+			return nil, fmt.Errorf("password: %s: %w", e.PasswordFile, err)
 		}
-		c.Password = strings.TrimRight(string(text), "\r\n")
+		c.Password = password
 	}
 	return etcd.Dial(ctx, c)
 }
@@ -181,15 +179,14 @@ func (c *Config) fixed(next *Config) string {
 func (c *Config) CheckFiles() error {
 	w := setting.Of("calico: Config")
 	e := &c.Etcd
-	for _, f := range []struct{ field, file string }{{"PasswordFile", e.PasswordFile}, {"CertFile", e.CertFile}, {"KeyFile", e.KeyFile}, {"CAFile", e.CAFile}} {
+	for _, f := range []struct {
+		field, file string
+		read        func(string) (string, error)
+	}{{"PasswordFile", e.PasswordFile, secret.Password}, {"CertFile", e.CertFile, secret.Read}, {"KeyFile", e.KeyFile, secret.Read}, {"CAFile", e.CAFile, secret.Read}} {
 		if f.file == "" {
 			continue
 		}
-		_, err := os.ReadFile(f.file)
-		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			err = path.Err
-		}
-		if err != nil {
+		if _, err := f.read(f.file); err != nil {
 			w.Wrong("Etcd."+f.field, f.file, "%v", err)
 		}
 	}
@@ -223,17 +220,8 @@ func (c *Workloads) check(w *setting.Check) {
 
 // checkFamilies adds the errors of addresses of hosts, of which each family has at most one.
 func checkFamilies(w *setting.Check, field string, list []netip.Addr) {
-	seen := map[bool]bool{}
-	for i, a := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		if err := hostaddr.Check(a); err != nil || a.Is4In6() || a.Zone() != "" {
-			w.Want(at, a, "the address of a host")
-			continue
-		}
-		if seen[a.Is4()] {
-			w.Wrong(at, a, "there is another address of the family; must be at most one")
-		}
-		seen[a.Is4()] = true
+	for i, err := range hostaddr.Families(list) {
+		w.Wrong(fmt.Sprintf("%s[%d]", field, i), list[i], "%v", err)
 	}
 }
 

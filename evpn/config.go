@@ -2,14 +2,10 @@ package evpn
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
@@ -18,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -269,14 +266,7 @@ func (c *Config) bgp() (bgp.Config, error) {
 		if p.PasswordFile == "" {
 			continue
 		}
-		text, err := os.ReadFile(p.PasswordFile)
-		line, _, _ := strings.Cut(string(text), "\n")
-		line = strings.TrimSuffix(line, "\r")
-		if path := (*fs.PathError)(nil); errors.As(err, &path) {
-			err = path.Err
-		} else if line == "" || len(line) > 80 {
-			err = fmt.Errorf("the first line has %d bytes; must have 1 to 80", len(line))
-		}
+		line, err := secret.Password(p.PasswordFile)
 		if err != nil {
 			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "%v", err)
 		}

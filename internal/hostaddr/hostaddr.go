@@ -4,6 +4,7 @@ package hostaddr
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 )
 
@@ -57,6 +58,25 @@ func Neighbour(a netip.Addr) error {
 		return errNotOnLink
 	}
 	return nil
+}
+
+var errSecond = errors.New("there is another address of the family; must be at most one")
+
+// Families yields what is wrong with a list that has at most one address of each family, by its place there: those that are no Neighbour, and
+// the second of a family.
+func Families(list []netip.Addr) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		seen := map[bool]bool{}
+		for i, a := range list {
+			err := Neighbour(a)
+			if err == nil && seen[a.Is4()] {
+				err = errSecond
+			}
+			if seen[a.Is4()] = seen[a.Is4()] || err == nil; err != nil && !yield(i, err) {
+				return
+			}
+		}
+	}
 }
 
 // ordinary is a quick check that accepts nearly every host's address. (As16 is slow, because it stores two halves that

@@ -19,7 +19,7 @@ capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
 l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
-node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.portPolicies node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.portFilters node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
@@ -60,7 +60,7 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.n
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
-calico.filter.ports calico.running.done calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
+calico.filter.ports calico.running.done calico/internal/model.Store.changed calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
 calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawOperation.PrependASPath calico/internal/resource.rawRule.ASPathPrefix calico/internal/resource.rawRule.Communities calico/internal/resource.rawRule.Operations calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
 calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
 calico/internal/resource.rawAccounts.Names calico/internal/resource.rawEntity.Nets calico/internal/resource.rawEntity.NotNets calico/internal/resource.rawEntity.NotPorts calico/internal/resource.rawEntity.Ports calico/internal/resource.rawHost.Spec calico/internal/resource.rawPolicy.Spec calico/internal/resource.rawProfile.Spec calico/internal/resource.rawSet.Spec calico/internal/resource.rawWorkload.Spec
