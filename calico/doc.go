@@ -1,5 +1,5 @@
-// Package calico makes a node a member of a Calico cluster whose datastore is etcd: it reads what calicoctl, calico/node and Calico's
-// IP address management have written there, and follows it. A program with a node has it in three lines:
+// Package calico makes a node a member of a Calico cluster whose datastore is etcd, or by module calico/kube the API of Kubernetes: it reads
+// what calicoctl, calico/node and Calico's IP address management have written there, and follows it. A program with a node has it in three lines:
 //
 //	p, err := calico.New(n, &calico.Config{Node: "host-7", VRF: "cluster", VXLAN: calico.Tunnel{Segment: 4096}, ...})
 //	...
@@ -31,7 +31,6 @@
 //
 //   - It writes nothing. The Node resource, its addresses, the MAC and addresses of tunnels, blocks and their addresses are the work of
 //     calicoctl, calico/node and calico-ipam: a mistake with a block takes the addresses of others.
-//   - It does not read clusters whose datastore is the API of Kubernetes.
 //   - It has no policies of host endpoints, and no WireGuard. natOutgoing is named, and not done.
 //   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
 //     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is

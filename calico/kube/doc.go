@@ -28,6 +28,11 @@
 // error that names the kind: everything stays as it was last told. A kind that older clusters lack has no objects, and is asked
 // for again. A silent partition is noticed by the HTTP/2 pings of client-go after 45 s.
 //
+// # Limits
+//
+// Of each kind twice as many objects are remembered as package calico reads resources: it has the numbers, and what becomes of more. Values are as
+// large as it reads.
+//
 // # How it differs from Calico
 //
 //   - The API group is crd.projectcalico.org/v1. That of clusters with projectcalico.org/v3 in CRDs of its own is not read.
