@@ -107,7 +107,6 @@ func (d *Datastore) follow(ctx context.Context, c rest.Interface, s *sink) error
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("the API server has no such kind: is this a cluster of Calico, with the API group %s? %w", calico, err)
 		case errors.Is(err, apiserver.ErrEnded), apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-			s.forget()
 		default:
 			return err
 		}

@@ -117,9 +117,6 @@ func (s *sink) newest() string {
 	return s.version
 }
 
-// forget has the next list be of any version: the API server does not know the one that was seen any more.
-func (s *sink) forget() { s.UpdateResourceVersion("") }
-
 func (s *sink) id(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
 
 // done ends a change, when all kinds are listed.
