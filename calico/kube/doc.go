@@ -41,6 +41,7 @@
 //   - An AdminNetworkPolicy, a BaselineAdminNetworkPolicy or a ClusterNetworkPolicy is a policy that cannot be read: as long as there is
 //     one, workloads have no traffic.
 //   - Two objects with the name of one resource are none.
+//   - FelixConfigurations and the ClusterInformation are not read, nor with etcd.
 //   - Floating IPs, allowedSourcePrefixes and QoS of pods are not carried.
 //
 // # Why client-go

@@ -2,6 +2,9 @@ package kube
 
 import (
 	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,44 +25,73 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, i uint8, text []byte) {
-		k := &kinds[int(i)%len(kinds)]
-		x := k.one.DeepCopyObject()
-		if json.Unmarshal(text, x) != nil {
-			return
-		}
-		s := new(model.Store)
-		seen := map[string]bool{}
-		for _, x := range k.says(&Config{UsePodCIDR: len(text)%2 == 0}, k.strip(x)) {
-			if (x.err == nil) != (x.value != nil) {
-				t.Fatalf("%s: value %s, error %v", x.key, x.value, x.err)
-			}
-			if x.err != nil {
-				s.Wrong(x.key, x.err)
-				continue
-			}
-			if !json.Valid(x.value) {
-				t.Fatalf("%s: %s", x.key, x.value)
-			}
-			if key, err := resource.ParseKey(x.key); err == nil {
-				if seen[x.key] = true; !contains(k.of, key.Kind) {
-					t.Fatalf("%s says %s", k, key)
-				}
-			}
-			s.Put(x.key, x.value)
-		}
-		model.Compile(&model.Settings{Node: "a", VRF: "v", VXLAN: model.Tunnel{Segment: 4096}, IPIP: model.Tunnel{Segment: 100}, Segment: 10}, s)
-		rules.Compile("a", s)
-	})
+	f.Fuzz(hostile)
 }
 
-func contains(list []resource.Kind, k resource.Kind) bool {
-	for _, x := range list {
-		if x == k {
-			return true
+// hostile has an object of a kind converted, and all that comes of it.
+func hostile(t *testing.T, i uint8, text []byte) {
+	k := &kinds[int(i)%len(kinds)]
+	o := k.one.DeepCopyObject()
+	if json.Unmarshal(text, o) != nil {
+		return
+	}
+	s := new(model.Store)
+	for _, x := range k.says(&Config{UsePodCIDR: len(text)%2 == 0}, k.strip(o)) {
+		if x.err != nil {
+			s.Wrong(x.key, x.err)
+			continue
+		}
+		if !json.Valid(x.value) {
+			t.Fatalf("%s: %s", x.key, x.value)
+		}
+		if key, err := resource.ParseKey(x.key); err == nil && !slices.Contains(k.of, key.Kind) {
+			t.Fatalf("%s says %s", k, key)
+		}
+		s.Put(x.key, x.value)
+	}
+	model.Compile(&model.Settings{Node: "a", VRF: "v", VXLAN: model.Tunnel{Segment: 4096}, IPIP: model.Tunnel{Segment: 100}, Segment: 10}, s)
+	rules.Compile("a", s)
+}
+
+// strange are values in the place of others.
+var strange = []any{nil, true, -1, 1e30, 70000, "", "x", "\x00", "a/b", "-", "'", `"`, "10.65.0.0/16", "fe80::1%x", "::ffff:10.0.0.1/24", strings.Repeat("9", 400), []any{}, []any{nil}, map[string]any{}, map[string]any{"name": "x"}}
+
+// spoil puts a strange value somewhere into an object.
+func spoil(r *rand.Rand, x any) any {
+	switch x := x.(type) {
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(x))
+		if len(keys) > 0 && r.IntN(4) > 0 {
+			k := keys[r.IntN(len(keys))]
+			x[k] = spoil(r, x[k])
+			return x
+		}
+	case []any:
+		if len(x) > 0 && r.IntN(4) > 0 {
+			i := r.IntN(len(x))
+			x[i] = spoil(r, x[i])
+			return x
 		}
 	}
-	return false
+	return strange[r.IntN(len(strange))]
+}
+
+// FuzzObject without a fuzzer, which has no idea of JSON: objects of the cluster with strange values in them.
+func TestHostileObjects(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, o := range documents(t, read(t, "cluster.yaml")) {
+		k, _ := of(t, o)
+		i := slices.IndexFunc(kinds, func(x kind) bool { return x.String() == k.String() })
+		for range 300 {
+			c := clone(o)
+			for range 1 + r.IntN(3) {
+				spoil(r, c["metadata"])
+				c["spec"] = spoil(r, c["spec"])
+			}
+			text, _ := json.Marshal(c)
+			hostile(t, uint8(i), text)
+		}
+	}
 }
 
 // A label selector of Kubernetes chooses as the selector of Calico that it becomes, or is none: no key and no value is more than one.

@@ -147,7 +147,10 @@ func (s *sink) set(o metav1.Object) bool {
 		}
 		is[x.key] = true
 		e.keys = append(e.keys, x.key)
-		fmt.Fprintf(&h, "%q %q %v;", x.key, x.value, x.err)
+		for _, part := range [][]byte{[]byte(x.key), x.value, fmt.Append(nil, x.err)} {
+			h.Write(part)
+			h.WriteByte(0) // which no key has, and no JSON
+		}
 	}
 	if e.sum = h.Sum64(); known && e.sum == old.sum {
 		return false
