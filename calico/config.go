@@ -1,8 +1,6 @@
 package calico
 
 import (
-	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -10,13 +8,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
-	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -79,29 +75,7 @@ type Tunnel struct {
 }
 
 // Etcd says where the datastore is: by default etcd on this host, without TLS.
-type Etcd struct {
-	Endpoints []string `json:"endpoints,omitempty"` // URLs of etcd's members, http or https; default "http://127.0.0.1:2379"
-	Username  string   `json:"username,omitzero"`   // name of a user in etcd; default none
-	Password  string   `json:"-"`
-
-	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of that user, which is read again for each attempt to connect; default none
-
-	CertFile string `json:"certFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
-	KeyFile  string `json:"keyFile,omitzero"`  // its key, likewise
-	CAFile   string `json:"caFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
-
-	TLS *tls.Config `json:"-"` // if not nil, instead of the files
-
-	Timeout   time.Duration `json:"timeout,omitzero"`   // of each call, at least 100 ms; default "10s"
-	KeepAlive time.Duration `json:"keepAlive,omitzero"` // probes of a connection from which nothing comes, at least 100 ms; default "5s"
-}
-
-func (e *Etcd) config() *etcd.Config {
-	return &etcd.Config{
-		Endpoints: e.Endpoints, Username: e.Username, Password: e.Password, CertFile: e.CertFile, KeyFile: e.KeyFile, CAFile: e.CAFile, TLS: e.TLS,
-		Timeout: e.Timeout, KeepAlive: e.KeepAlive,
-	}
-}
+type Etcd struct{ etcd.Settings }
 
 // datastore returns where the resources are.
 func (c *Config) datastore() Datastore {
@@ -111,29 +85,13 @@ func (c *Config) datastore() Datastore {
 	return &c.Etcd
 }
 
-// dial connects to etcd, with the password of the file.
-func (e *Etcd) dial(ctx context.Context) (*etcd.Client, error) {
-	c := e.config()
-	if e.PasswordFile != "" {
-		password, err := secret.Password(e.PasswordFile)
-		if err != nil {
-			return nil, fmt.Errorf("password: %s: %w", e.PasswordFile, err)
-		}
-		c.Password = password
-	}
-	return etcd.Dial(ctx, c)
-}
-
 // Check returns the errors in the settings as [setting.Errors].
 func (c *Config) Check() error {
 	w := setting.Of("calico: Config")
 	if c.Node == "" || len(c.Node) > 253 || strings.ContainsAny(c.Node, "/ \n\x00") {
 		w.Want("Node", c.Node, "the name of a Node resource")
 	}
-	w.Add("Etcd", c.Etcd.config().Check())
-	if c.Etcd.PasswordFile != "" && c.Etcd.Username == "" {
-		w.Wrong("Etcd.PasswordFile", c.Etcd.PasswordFile, "requires a user name")
-	}
+	w.Add("Etcd", c.Etcd.Check())
 	if c.VRF == "" {
 		w.Want("VRF", c.VRF, "the name of a VRF")
 	}
@@ -178,18 +136,7 @@ func (c *Config) fixed(next *Config) string {
 // CheckFiles returns as [setting.Errors] which files of Etcd cannot be read.
 func (c *Config) CheckFiles() error {
 	w := setting.Of("calico: Config")
-	e := &c.Etcd
-	for _, f := range []struct {
-		field, file string
-		read        func(string) (string, error)
-	}{{"PasswordFile", e.PasswordFile, secret.Password}, {"CertFile", e.CertFile, secret.Read}, {"KeyFile", e.KeyFile, secret.Read}, {"CAFile", e.CAFile, secret.Read}} {
-		if f.file == "" {
-			continue
-		}
-		if _, err := f.read(f.file); err != nil {
-			w.Wrong("Etcd."+f.field, f.file, "%v", err)
-		}
-	}
+	w.Add("Etcd", c.Etcd.CheckFiles())
 	return w.Err()
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -18,7 +19,7 @@ func TestCheckFiles(t *testing.T) {
 	check.OK(t, c.CheckFiles())
 	is := filepath.Join(t.TempDir(), "is")
 	check.OK(t, os.WriteFile(is, []byte("secret\n"), 0o600))
-	c.Etcd = Etcd{Username: "u", PasswordFile: is, CertFile: is, KeyFile: is, CAFile: is}
+	c.Etcd = Etcd{Settings: etcd.Settings{Username: "u", PasswordFile: is, CertFile: is, KeyFile: is, CAFile: is}}
 	check.OK(t, c.CheckFiles())
 	c.Etcd.PasswordFile, c.Etcd.CAFile = "nowhere", "there"
 	var errs setting.Errors

@@ -22,7 +22,7 @@ type Reader interface {
 
 // Follow implements [Datastore].
 func (e *Etcd) Follow(ctx context.Context, prefixes []string, r Reader) error {
-	client, err := e.dial(ctx)
+	client, err := e.Dial(ctx)
 	if err != nil {
 		return err
 	}

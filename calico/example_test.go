@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -21,7 +22,7 @@ func Example() {
 	defer n.Close()
 	p, err := calico.New(n, &calico.Config{
 		Node: "host-7", VRF: "cluster", NoBGP: true, VXLAN: calico.Tunnel{Segment: 4096},
-		Etcd:      calico.Etcd{Endpoints: []string{"http://127.0.0.1:1"}}, // where none is, in this example
+		Etcd:      calico.Etcd{Settings: etcd.Settings{Endpoints: []string{"http://127.0.0.1:1"}}}, // where none is, in this example
 		Workloads: calico.Workloads{Prefixes: []string{"cali"}},
 	})
 	if err != nil {

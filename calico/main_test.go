@@ -18,6 +18,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/node"
@@ -149,7 +150,7 @@ func (r *rig) with(c *Config) {
 func (r *rig) config(w Workloads) *Config {
 	c := &Config{
 		Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, Workloads: w, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
-		Etcd: Etcd{Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond},
+		Etcd: Etcd{Settings: etcd.Settings{Timeout: 2 * time.Second, KeepAlive: 500 * time.Millisecond}},
 	}
 	if r.proxy != nil {
 		c.Etcd.Endpoints = []string{"http://" + r.proxy.Addr}

@@ -200,7 +200,7 @@ func TestPasswordFile(t *testing.T) {
 		r.etcd.Ctl(t, strings.Fields(line)...)
 	}
 	r.startWith(func(c *Config) { c.Etcd.Username, c.Etcd.PasswordFile = "reader", file })
-	r.wait("an error", func() string { return r.plane.Status().LastError }, "password: open "+file+": no such file or directory")
+	r.wait("an error", func() string { return r.plane.Status().LastError }, "etcd: password: "+file+": no such file or directory")
 	check.OK(t, os.WriteFile(file, []byte("pass\n"), 0o600))
 	r.wait("rows", r.rows, initialRows)
 }

@@ -1,0 +1,76 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/secret"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// Settings are a Config as other control planes have it in their files. The zero value is etcd on this host, without TLS.
+type Settings struct {
+	Endpoints []string `json:"endpoints,omitempty"` // URLs of etcd's members, http or https; default "http://127.0.0.1:2379"
+	Username  string   `json:"username,omitzero"`   // name of a user in etcd; default none
+	Password  string   `json:"-"`
+
+	PasswordFile string `json:"passwordFile,omitzero"` // file with the password of that user, which is read again for each attempt to connect; default none
+
+	CertFile string `json:"certFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
+	KeyFile  string `json:"keyFile,omitzero"`  // its key, likewise
+	CAFile   string `json:"caFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
+
+	TLS *tls.Config `json:"-"` // if not nil, instead of the files
+
+	Timeout   time.Duration `json:"timeout,omitzero"`   // of each call, at least 100 ms; default "10s"
+	KeepAlive time.Duration `json:"keepAlive,omitzero"` // probes of a connection from which nothing comes, at least 100 ms; default "5s"
+}
+
+func (s *Settings) config() *Config {
+	return &Config{
+		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, CertFile: s.CertFile, KeyFile: s.KeyFile, CAFile: s.CAFile, TLS: s.TLS,
+		Timeout: s.Timeout, KeepAlive: s.KeepAlive,
+	}
+}
+
+// Dial makes a client as [Dial] does, with the password of the file.
+func (s *Settings) Dial(ctx context.Context) (*Client, error) {
+	c := s.config()
+	if s.PasswordFile != "" {
+		password, err := secret.Password(s.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: password: %s: %w", s.PasswordFile, err)
+		}
+		c.Password = password
+	}
+	return Dial(ctx, c)
+}
+
+// Check returns the errors in the settings as [setting.Errors].
+func (s *Settings) Check() error {
+	w := setting.Of("etcd: Settings")
+	w.Add("", s.config().Check())
+	if s.PasswordFile != "" && s.Username == "" {
+		w.Wrong("PasswordFile", s.PasswordFile, "requires a user name")
+	}
+	return w.Err()
+}
+
+// CheckFiles returns as [setting.Errors] which files cannot be read.
+func (s *Settings) CheckFiles() error {
+	w := setting.Of("etcd: Settings")
+	for _, f := range []struct {
+		field, file string
+		read        func(string) (string, error)
+	}{{"PasswordFile", s.PasswordFile, secret.Password}, {"CertFile", s.CertFile, secret.Read}, {"KeyFile", s.KeyFile, secret.Read}, {"CAFile", s.CAFile, secret.Read}} {
+		if f.file == "" {
+			continue
+		}
+		if _, err := f.read(f.file); err != nil {
+			w.Wrong(f.field, f.file, "%v", err)
+		}
+	}
+	return w.Err()
+}
