@@ -46,7 +46,7 @@ func BenchmarkPolicies(b *testing.B) {
 	n, p := start(10)
 	open(n, p)
 	for name, change := range map[string]func(i int){
-		"policy": func(i int) { p.put("globalnetworkpolicies/p7", largePolicy(7, []string{"Allow", "Deny"}[i%2])) },
+		"policy": func(i int) { p.put("globalnetworkpolicies/p7", largePolicy(7, []string{"Deny", "Allow"}[i%2])) },
 		"member": func(i int) { p.put("globalnetworksets/s7", largeSet(7, 999+i%2)) },
 		"endpoint": func(i int) {
 			p.put("workloadendpoints/x/b-k8s-w-eth0", strings.ReplaceAll(endpoint("x", "w", fmt.Sprintf(`"i":"%d"`, i%2), 9, ""), "a-k8s", "b-k8s"))
