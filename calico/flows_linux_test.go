@@ -210,6 +210,16 @@ func (c *cluster) workload(namespace, name, labels, more string) {
 	c.put(fmt.Sprintf("workloadendpoints/%s/a-k8s-%s-eth0", namespace, name), endpoint(namespace, name, labels, workloadAt[name], more))
 }
 
+// three writes profiles that allow everything, and the endpoints.
+func (c *cluster) three() {
+	for _, namespace := range []string{"prod", "data"} {
+		c.put("profiles/kns."+namespace, value("Profile", "kns."+namespace, allowAll+"}"))
+	}
+	c.workload("prod", "client", `"app":"client"`, "")
+	c.workload("prod", "web", `"app":"web"`, "")
+	c.workload("data", "db", `"app":"db"`, "")
+}
+
 func (c *cluster) policies(name string) func() string {
 	return func() string { return describe(c.plane.Status().Workloads, c.dev(name)) }
 }

@@ -57,12 +57,7 @@ func TestPolicyFlows(t *testing.T) {
 // What tiers pass on, the next one decides, and behind the last the profiles.
 func TestPolicyTiers(t *testing.T) {
 	c := newCluster(t)
-	for _, namespace := range []string{"prod", "data"} {
-		c.put("profiles/kns."+namespace, value("Profile", "kns."+namespace, allowAll+"}"))
-	}
-	c.workload("prod", "client", `"app":"client"`, "")
-	c.workload("prod", "web", `"app":"web"`, "")
-	c.workload("data", "db", `"app":"db"`, "")
+	c.three()
 	c.put("globalnetworksets/office", `{"kind":"GlobalNetworkSet","apiVersion":"projectcalico.org/v3","metadata":{"name":"office","labels":{"from":"office"}},"spec":{"nets":["10.65.1.1/32","192.0.2.0/24"]}}`)
 	c.put("tiers/admin", value("Tier", "admin", `{"order":10,"defaultAction":"Pass"}`))
 	c.put("tiers/team", value("Tier", "team", `{"order":20}`))
@@ -85,12 +80,7 @@ func TestPolicyTiers(t *testing.T) {
 // that is gone is closed.
 func TestPolicyStays(t *testing.T) {
 	c := newCluster(t)
-	for _, namespace := range []string{"prod", "data"} {
-		c.put("profiles/kns."+namespace, value("Profile", "kns."+namespace, allowAll+"}"))
-	}
-	c.workload("prod", "client", `"app":"client"`, "")
-	c.workload("prod", "web", `"app":"web"`, "")
-	c.workload("data", "db", `"app":"db"`, "")
+	c.three()
 	c.put("networkpolicies/prod/default.web", value("NetworkPolicy", "default.web",
 		`{"tier":"default","selector":"app == 'web'","types":["Ingress"],"ingress":[{"action":"Allow","source":{"selector":"app == 'client'"},"destination":{"nets":["0.0.0.0/0"]}}]}`))
 	as := map[string]bool{"client > web tcp 9090": true, "db > web tcp 9090": false, "client > db udp 5353": true}
