@@ -89,8 +89,8 @@ func TestErrors(t *testing.T) {
 "peers": [{"address": "10.0.0.2", "as": 1, "segment": 7, "nextHopSelf": true}]}}`: `2:88: bgp.links: each has a segment, addresses and routers of its own: leave out those beside them
 2:144: bgp.links[1].segment: 9: no such segment
 2:148: bgp.links[2].segment: required
-2:171: bgp.links[2].ipip: 9: no such segment
-2:182: bgp.links[2].vxlan: 1: the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there
+2:174: bgp.links[2].ipip: 9: no such segment
+2:186: bgp.links[2].vxlan: 1: the encapsulation is vxlan: a tunnel of type "vxlan" or "gpe" is required there
 3:11: bgp.peers[0].local: an address of the node is required with nextHopSelf
 3:55: bgp.peers[0].segment: 7: must be the segment of a link`,
 		`{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}],
