@@ -20,7 +20,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -44,6 +43,7 @@ type shape struct {
 	Tunnel encap.Type     // by eth0: IP in IP is segment 100, VXLAN 4096
 	Router netip.Addr     // of the tunnel, if there is one
 
+	Local   netip.Addr   // in place of Nets: the tunnel is over sockets of the host, with this address
 	Routers []netip.Addr // in place of Router: of tunnels by eth0, eth1 and so on, in segments 100 or 4096 and so on
 }
 
@@ -52,9 +52,11 @@ func (s *shape) id() byte { return byte(cmp.Or(s.ID, 1)) }
 // tunnels adds the tunnels of the node, each in a segment of its own.
 func (s *shape) tunnels(c *node.Config) {
 	by := func(i int, name string, router netip.Addr) {
-		c.Tunnels = append(c.Tunnels, node.Tunnel{
-			Config: vtep.Config{Name: name, Type: s.Tunnel}, Local: s.Nets[i].Addr(), Underlay: node.UnderlayPacket, Gateway: router, UDPConfig: underlay.UDPConfig{Device: fmt.Sprint("eth", i)},
-		})
+		t := node.Tunnel{Config: vtep.Config{Name: name, Type: s.Tunnel}, Local: s.Local}
+		if !s.Local.IsValid() {
+			t.Local, t.Underlay, t.Gateway, t.Device = s.Nets[i].Addr(), node.UnderlayPacket, router, fmt.Sprint("eth", i)
+		}
+		c.Tunnels = append(c.Tunnels, t)
 		x := node.Segment{VNI: frame.VNI(100 + i), Tunnels: []node.SegmentTunnel{{Tunnel: name}}, Gateway: gatewayIn(frame.MAC{})}
 		if s.Tunnel != encap.TypeIPIP {
 			x.VNI, x.Tunnels[0].VNI, x.Gateway.MAC = frame.VNI(4096+i), 4096, frame.MAC{0x66, 0, 0, 0, 0, s.id()}

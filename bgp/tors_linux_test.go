@@ -36,7 +36,7 @@ func newToRs(t *testing.T, m model, pool Pool) *pairOfToRs {
 			at := func(k int) string { return fmt.Sprintf("10.%d.%d.%d", p, rack+1, k) }
 			plugs[rack] = append(plugs[rack], plug{sw, at(101) + "/24"})
 			l.host(i, plug{sw, at(254) + "/24"}, plug{core, fmt.Sprintf("10.9.0.%d/24", i)})
-			l.bird(i, m.pairConf(rack, p, pool.Encapsulation != Never))
+			l.bird(i, m.pairConf(rack, p, at(254), at(101), pool.Encapsulation != Never, pool.Encapsulation == Never))
 		}
 	}
 	l.lab.member(l.shape(0, pool), plugs[0], m.dual(0, pool))
@@ -63,20 +63,20 @@ func (m model) own(rack int) int {
 	return m.node(rack + 1)
 }
 
-// pairConf is the configuration of a ToR. It passes on next hops as they are; with tunnels, its kernel has no routes of pods.
-func (m model) pairConf(rack, p int, tunnels bool) string {
-	at := fmt.Sprintf("10.%d.%d.", p, rack+1)
-	conf, nextHop := common(at+"254"), ""
+// pairConf is the configuration of a ToR, which has sessions with the other rack's ToR in its plane, or with both. With tunnels it passes
+// on next hops as they are, and its kernel has no routes of pods.
+func (m model) pairConf(rack, p int, tor, node string, tunnels, both bool) string {
+	conf, nextHop := common(tor), ""
 	if tunnels {
 		conf = strings.Replace(conf, "if source = RTS_BGP then accept;", "if source = RTS_BGP && net !~ [ 10.65.0.0/16+ ] then accept;", 1)
 		conf, nextHop = strings.Replace(conf, `direct { ipv4; interface "eth0"; }`, "direct { ipv4; }", 1), "gateway recursive; next hop keep;"
 	}
 	pods := strings.Replace(m.export, "source = RTS_BGP", "source = RTS_BGP && net ~ [ 10.65.0.0/16+ ]", 1)
 	conf += fmt.Sprintf(`protocol static { ipv4; route 0.0.0.0/0 unreachable; }
-protocol bgp node from quick { local %[1]s254 as %[2]d; neighbor %[1]s101 as %[3]d; %[4]s ipv4 { import all; %[5]s export %[6]s; }; }
-`, at, m.as(rack, p), m.own(rack), m.session+m.tor, nextHop, pods)
+protocol bgp node from quick { local %s as %d; neighbor %s as %d; %s ipv4 { import all; %s export %s; }; }
+`, tor, m.as(rack, p), node, m.own(rack), m.session+m.tor, nextHop, pods)
 	for q := range 2 {
-		if q == p || !tunnels {
+		if q == p || both {
 			conf += fmt.Sprintf("protocol bgp tor%d from quick { local 10.9.0.%d as %d; neighbor 10.9.0.%d as %d; ipv4 { import all; %s export where source = RTS_BGP || source = RTS_DEVICE; }; }\n",
 				q, 10*(rack+1)+p, m.as(rack, p), 10*(2-rack)+q, m.as(1-rack, q), nextHop)
 		}
@@ -112,6 +112,63 @@ func (m model) dual(rack int, pool Pool) *Config {
 		c.Nodes = append(c.Nodes, Remote{addr(fmt.Sprintf("10.%d.%d.1", p, 2-rack)), frame.MAC{0x66, 0, 0, 0, 0, byte(2 - rack)}})
 	}
 	return c
+}
+
+// Two ToRs on one link, and a tunnel over the host's sockets: the host's address is next hop, and the host has equal routes by both. Both
+// ToRs announce the same next hop, which stays while one of them is cut off.
+func TestTwoToRsSelf(t *testing.T) {
+	l, m := newLab(t), serverAS
+	core, members := l.n.Switch("core"), [2]*member{}
+	for rack := range 2 {
+		sw := l.n.Switch(fmt.Sprint("rack", rack))
+		at := func(k int) string { return fmt.Sprintf("10.0.%d.%d", rack+1, k) }
+		for p := range 2 {
+			i := 10*(rack+1) + p
+			l.host(i, plug{sw, at(254-p) + "/24"}, plug{core, fmt.Sprintf("10.9.0.%d/24", i)})
+			l.bird(i, m.pairConf(rack, p, at(254-p), at(101), true, true))
+		}
+		h := l.n.Host(fmt.Sprint("node", rack))
+		l.plug(h, []plug{{sw, at(101) + "/24"}})
+		h.Sysctl("net.ipv4.fib_multipath_hash_policy", "1")
+		h.Sysctl("net.ipv4.fib_multipath_use_neigh", "1")
+		h.Sysctl("net.ipv4.neigh.eth0.base_reachable_time_ms", "1000")
+		h.Sysctl("net.ipv4.neigh.eth0.delay_first_probe_time", "1")
+		h.Route("default", "nexthop", "via", at(254), "nexthop", "via", at(253))
+		c := m.dual(rack, Pool{Encapsulation: VXLAN, Segment: 4096})
+		c.Links, c.Nodes[0].Address, c.Nodes = nil, addr(fmt.Sprintf("10.0.%d.101", 2-rack)), c.Nodes[:1]
+		for p := range c.Peers {
+			c.Peers[p].Addr, c.Peers[p].AS, c.Peers[p].Local, c.Peers[p].NextHopSelf = addr(at(254-p)), uint32(m.as(rack, p)), addr(at(101)), true
+		}
+		members[rack] = newMember(t, l.n, h, shape{ID: rack + 1, Tunnel: encap.TypeVXLAN, Local: addr(at(101))}, c)
+	}
+	l.ours, l.pods[2] = members[0], members[1].pod
+	way := func(p int) string {
+		return fmt.Sprintf("10.65.2.0/26 next hop 10.0.2.101 of 10.0.1.%d via vni 4096 mac 66:00:00:00:00:02 vtep 10.0.2.101:0", 254-p)
+	}
+	both := func() {
+		t.Helper()
+		l.ours.want("by both ToRs", way(1), way(0))
+		l.far(members[1], 2)
+	}
+	both()
+	lost := l.ours.lost(func() {
+		for p := range 2 {
+			l.cut(10+p, "down")
+			l.ours.want("by one ToR", way(1-p))
+			l.far(members[1], 2)
+			l.cut(10+p, "up")
+			both()
+		}
+	})
+	check.Slice(t, "rows lost", lost, nil)
+}
+
+// far waits until a member has so many routes, and pods reach each other.
+func (l *lab) far(m *member, routes int) {
+	l.t.Helper()
+	m.h.Until(fmt.Sprint("routes at the far end: ", routes), func() bool { return m.taken() == routes })
+	check.Equal(l.t, "TTL", reach(l.ours.pod, "10.65.2.5"), 62)
+	check.Equal(l.t, "TTL, far", reach(m.pod, pod1), 62)
 }
 
 // spread sends 128 flows from pod 1 to pod 2, and says which planes have packets of these that a filter matches.

@@ -119,6 +119,9 @@ func bgpDefaults(b map[string]any) {
 	if b["listen"] != nil {
 		defaults(b, "port", bgp.DefaultPort)
 	}
+	for _, l := range objects(b, "links") {
+		dropEmpty(l, "addresses", "routers")
+	}
 	for _, p := range objects(b, "pools") {
 		if defaults(p, "encapsulation", bgp.Never.String()); p["encapsulation"] != bgp.Never.String() {
 			defaults(p, "mode", bgp.Always.String())
