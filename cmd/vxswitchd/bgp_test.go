@@ -55,7 +55,7 @@ func TestBGPLinks(t *testing.T) {
 	r := begin(t, text)
 	fake.Until(t, "the block is announced", func() bool {
 		_, text := r.ask("GET", "/v1/bgp/routes", "")
-		return strings.Contains(text, `[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"},{"prefix":"10.65.1.0/26","nextHop":"192.0.2.129"}]`)
+		return strings.Contains(text, `[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"},`+"\n"+`{"prefix":"10.65.1.0/26","nextHop":"192.0.2.129"}]`)
 	})
 }
 
