@@ -195,7 +195,7 @@ func (c *Config) checkPools(w *setting.Check) {
 }
 
 func (c *Config) checkAnnounced(w *setting.Check) {
-	seen, addresses := map[netip.Prefix]int{}, "Addresses"
+	seen, ours, addresses := map[netip.Prefix]int{}, c.NextHops(), "Addresses"
 	if len(c.Links) > 0 {
 		addresses = "Links[0].Addresses"
 	}
@@ -211,7 +211,7 @@ func (c *Config) checkAnnounced(w *setting.Check) {
 			w.Wrong(at, p, "announce[%d] is the same", first)
 		}
 		seen[p] = i
-		if !c.nextHop(p).IsValid() {
+		if !ofFamily(ours, p.Addr().Is4()).IsValid() {
 			w.Wrong(addresses, nil, "an address of the family of announce[%d], %v, is required", i, p)
 		}
 	}

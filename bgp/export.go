@@ -41,11 +41,11 @@ func (r *routes) note(vrf string, rows []control.Row, by int) {
 	}
 }
 
-// wanted is what is to be announced, and our next hop for it.
+// wanted is what is to be announced, and our next hop for it, in place of which the engine has those for peers of other links.
 func (s *Speaker) wanted() map[netip.Prefix]netip.Addr {
-	want := map[netip.Prefix]netip.Addr{}
+	want, ours := map[netip.Prefix]netip.Addr{}, s.cfg.NextHops()
 	for _, p := range s.cfg.Announce {
-		want[p] = s.cfg.nextHop(p)
+		want[p] = ofFamily(ours, p.Addr().Is4())
 	}
 	if len(s.cfg.Export) == 0 {
 		return want
@@ -53,8 +53,10 @@ func (s *Speaker) wanted() map[netip.Prefix]netip.Addr {
 	s.others.mu.Lock()
 	defer s.others.mu.Unlock()
 	for p := range s.others.n {
-		if a, ok := match(s.cfg.Export, p); ok && a == Accept && s.cfg.nextHop(p).IsValid() {
-			want[p] = s.cfg.nextHop(p)
+		if a, ok := match(s.cfg.Export, p); ok && a == Accept {
+			if nextHop := ofFamily(ours, p.Addr().Is4()); nextHop.IsValid() {
+				want[p] = nextHop
+			}
 		}
 	}
 	return want

@@ -88,10 +88,6 @@ func ofFamily(list []netip.Addr, is4 bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// nextHop returns an address of ours for announcements of a prefix, none if we have none of its family: that of the first link that has
-// one, or else of a peer that gets Local. The engine has those for the peers of other links.
-func (c *Config) nextHop(p netip.Prefix) netip.Addr { return ofFamily(c.NextHops(), p.Addr().Is4()) }
-
 // NextHops returns all addresses that are a next hop of what we announce, each once, first those of links.
 func (c *Config) NextHops() (list []netip.Addr) {
 	add := func(a netip.Addr) {
