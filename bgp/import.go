@@ -134,7 +134,7 @@ func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reas
 		return l.direct(nextHop, on)
 	}
 	via := control.Via{VTEP: netip.AddrPortFrom(nextHop, 0)}
-	via.VNI, via.Tunnel = l.Tunnel(pool)
+	via.VNI, via.Tunnel = l.tunnel(pool)
 	if pool.Encapsulation == VXLAN {
 		if via.MAC = r.macs[nextHop]; via.MAC.IsZero() {
 			return via, UnknownNode

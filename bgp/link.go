@@ -20,8 +20,8 @@ type Link struct {
 	VXLAN frame.VNI `json:"vxlan,omitzero"` // segment of the tunnel by this link for pools with "vxlan", which has a gateway in the VRF; default that of the pool
 }
 
-// Tunnel returns the segment and the name of the tunnel for a pool by the link.
-func (l *Link) Tunnel(p *Pool) (segment frame.VNI, name string) {
+// tunnel returns the segment and the name of the tunnel for a pool by the link.
+func (l *Link) tunnel(p *Pool) (segment frame.VNI, name string) {
 	switch {
 	case p.Encapsulation == IPIP && l.IPIP != 0:
 		return l.IPIP, ""
