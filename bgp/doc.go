@@ -22,7 +22,8 @@
 //
 // A node with one link to the network of the nodes has Config.Segment; one with several, such as the planes of a fabric, has Config.Links:
 // a peer gets the address of its link as next hop, and routes without a tunnel leave by the link whose network has the next hop, or by the
-// router of the peer's.
+// router of the peer's. Tunnels are in a segment of the link, since one over packet sockets has one router: two ToRs on one link need a tunnel
+// over the host's sockets, with [Peer].NextHopSelf, and routes of the host by both.
 //
 // One address of a node can be both: its underlay and its gateway may share one (see package underlay/afpacket). Equally good routes are used
 // together, each flow by one next hop. If all of them say how wide the link to theirs is (the Link Bandwidth community of
