@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/l3"
@@ -179,22 +180,40 @@ func (t *tx) addRoute(k routeKey, c *routeChange) bool {
 	return false
 }
 
-// clearRoute removes what was written, or what is left of it after an interface was closed.
-func (t *tx) clearRoute(k routeKey, c *routeChange) {
-	if len(c.now) == 0 {
-		t.removeRoute(k, c)
+// clearRoutes removes what was written, or what is left of it after an interface was closed, all of a VRF at once.
+func (t *tx) clearRoutes() {
+	gone := map[*l3.VRF][]netip.Prefix{}
+	t.routes.backward(func(k routeKey, c *routeChange) {
+		if len(c.now) > 0 {
+			return
+		}
+		if vrf := t.takeRoute(k, c); vrf != nil {
+			gone[vrf] = append(gone[vrf], k.prefix)
+		}
+	})
+	for vrf, list := range gone {
+		vrf.DeleteAll(list...)
 	}
 }
 
 func (t *tx) removeRoute(k routeKey, c *routeChange) {
-	if c.was.vrf == nil {
-		return
+	if vrf := t.takeRoute(k, c); vrf != nil {
+		vrf.Delete(k.prefix)
 	}
-	r, ok := c.was.vrf.Route(k.prefix)
-	other := func(h l3.NextHop) bool { return !slices.Contains(c.was.via, h) }
-	if ok && (len(r.Via) == 0) == (len(c.was.via) == 0) && !slices.ContainsFunc(r.Via, other) {
-		c.was.vrf.Delete(k.prefix)
-		t.p.stats.Routes++
-	}
+}
+
+// takeRoute returns the VRF that a route is to be deleted from, nil if it is not there, or somebody else's.
+func (t *tx) takeRoute(k routeKey, c *routeChange) *l3.VRF {
+	was := c.was
 	c.was = routeEntry{}
+	if was.vrf == nil {
+		return nil
+	}
+	r, ok := was.vrf.Route(k.prefix)
+	other := func(h l3.NextHop) bool { return !slices.Contains(was.via, h) }
+	if !ok || (len(r.Via) == 0) != (len(was.via) == 0) || slices.ContainsFunc(r.Via, other) {
+		return nil
+	}
+	t.p.stats.Routes++
+	return was.vrf
 }

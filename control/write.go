@@ -116,7 +116,7 @@ func (t *tx) write() {
 			t.refuse(f.row, f.err)
 		}
 	}
-	t.routes.backward(t.clearRoute)
+	t.clearRoutes()
 	t.ips.backward(t.clearIP)
 	t.macs.backward(t.clearMAC)
 	t.floods.backward(t.clearFloods)

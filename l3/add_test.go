@@ -19,27 +19,39 @@ func subnet(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}), 26)
 }
 
-// Add copies the parts of a table that change, not all of it: beside ten times as many routes it costs the same.
+// Add and DeleteAll copy the parts of a table that change once, not all of it: beside ten times as many routes they cost the same.
 func TestAddCost(t *testing.T) {
 	l := newLab(t, nil)
 	const batch = 500
-	cost := func(beside int) uint64 {
+	cost := func(beside int) (add, del uint64) {
 		v := l.g.VRF(fmt.Sprint(beside))
 		for i := 0; i < beside; i += batch {
 			check.OK(t, v.Add(blackholes(i, batch)...))
 		}
 		list := blackholes(beside, batch)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		check.OK(t, v.Add(list...))
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
+		prefixes := make([]netip.Prefix, batch)
+		for i, r := range list {
+			prefixes[i] = r.Prefix
+		}
+		add = allocated(func() { check.OK(t, v.Add(list...)) })
+		del = allocated(func() { check.Equal(t, "deleted", v.DeleteAll(prefixes...), batch) })
+		return add, del
 	}
-	few := cost(10_000)
-	many := cost(100_000)
-	if t.Logf("%d bytes beside 10,000, %d beside 100,000", few, many); many > 2*few {
-		t.Errorf("%d bytes beside 100,000 routes, and %d beside 10,000", many, few)
+	add, del := cost(10_000)
+	manyAdd, manyDel := cost(100_000)
+	t.Logf("%d and %d bytes beside 10,000, %d and %d beside 100,000", add, del, manyAdd, manyDel)
+	if manyAdd > 2*add || manyDel > 2*del || del > 2*add {
+		t.Error("want the same")
 	}
+}
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 func blackholes(first, n int) []Route {
@@ -89,11 +101,24 @@ func TestAddLeavesOldTable(t *testing.T) {
 				t.Fatalf("%v: %v, %v", r.Prefix, got, ok)
 			}
 		}
-		for _, r := range list {
+		var gone []netip.Prefix
+		for p := range want {
 			if rand.IntN(2) == 0 {
-				l.vrf.Delete(r.Prefix)
+				gone = append(gone, p)
+				if rand.IntN(20) == 0 {
+					gone = append(gone, random(), p)
+				}
 			}
 		}
+		before := routesOf(now)
+		l.vrf.DeleteAll(gone...)
+		check.True(t, maps.Equal(routesOf(now), before), "the table with all has changed")
+		for _, p := range gone {
+			if r := before[p]; r == nil || r.self == nil {
+				delete(before, p)
+			}
+		}
+		check.True(t, maps.Equal(routesOf(l.vrf.routes.Load()), before), "other routes are left")
 		check.True(t, maps.Equal(routesOf(old), was), "the old table has changed")
 		check.Equal(t, "routes", len(routesOf(l.vrf.routes.Load())), l.vrf.routes.Load().Size())
 	}

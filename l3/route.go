@@ -178,18 +178,30 @@ func (v *VRF) without(r *route, i *Interface) *route {
 	return &x
 }
 
-// Delete removes an added route, and reports whether there was one.
-func (v *VRF) Delete(p netip.Prefix) bool {
+// Delete removes the added route of a prefix, and reports whether there was one.
+func (v *VRF) Delete(p netip.Prefix) bool { return v.DeleteAll(p) == 1 }
+
+// DeleteAll removes the added routes of prefixes at once, and returns how many there were.
+func (v *VRF) DeleteAll(list ...netip.Prefix) (n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t := v.routes.Load()
-	old, ok := t.Get(p)
-	if !ok || old.self != nil || old.held {
-		return false
+	var gone bart.Table[*route]
+	for _, p := range list {
+		if r, ok := t.Get(p); ok && r.self == nil && !r.held {
+			gone.Insert(p, r)
+		}
 	}
-	v.publish(t.DeletePersist(p))
-	v.drop(old)
-	return true
+	if gone.Size() == 0 {
+		return 0
+	}
+	t = t.UnionPersist(&gone) // copies all that leads to them, once, so that they can be deleted in place
+	for p, r := range gone.All() {
+		t.Delete(p)
+		v.drop(r)
+	}
+	v.publish(t)
+	return gone.Size()
 }
 
 // Route returns the added route of a prefix, and whether there is one.
