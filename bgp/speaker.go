@@ -42,6 +42,8 @@ type Speaker struct {
 
 	configuring sync.Mutex // around mu
 
+	inbox inbox // what peers have said
+
 	mu     sync.Mutex
 	cfg    Config // written with configuring too
 	table  *table
@@ -194,9 +196,15 @@ func (s *Speaker) gateways() (list [][]netip.Prefix) {
 	return list
 }
 
+// lock locks mu, and puts what peers have said into the table.
+func (s *Speaker) lock() {
+	s.mu.Lock()
+	s.inbox.take(s.table)
+}
+
 // do changes what is known, and has it flushed.
 func (s *Speaker) do(f func()) {
-	s.mu.Lock()
+	s.lock()
 	f()
 	s.mu.Unlock()
 	s.loop.Wake()
@@ -210,7 +218,7 @@ func (s *Speaker) wake() {
 
 // flush announces what has changed, writes some of the rows that have, and reports whether there are more.
 func (s *Speaker) flush() (more bool) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if stale := s.stale.Swap(false); stale || !s.more { // not with each part, since it looks at all routes
 		s.announce()
@@ -231,20 +239,13 @@ func (s *Speaker) flush() (more bool) {
 // handler hears peers for a Speaker.
 type handler struct{ *Speaker }
 
-func (h handler) Learned(list []engine.Path) {
-	h.do(func() {
-		for _, p := range list {
-			h.table.learned(p)
-		}
-	})
-}
+func (h handler) Learned(list []engine.Path) { h.say(list, false) }
 
-func (h handler) Withdrawn(list []engine.Path) {
-	h.do(func() {
-		for _, p := range list {
-			h.table.withdrawn(p)
-		}
-	})
+func (h handler) Withdrawn(list []engine.Path) { h.say(list, true) }
+
+func (h handler) say(list []engine.Path, withdrawn bool) {
+	h.inbox.put(list, withdrawn)
+	h.loop.Wake()
 }
 
 func (h handler) Session(peer netip.Addr, up bool, why string) {

@@ -72,7 +72,7 @@ func (s *Speaker) Status() Status {
 			BFD: s.prober.Status(e.Addr),
 		})
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	for i := range st.Peers {
 		if n := filtered[st.Peers[i].Addr]; n > 0 {
@@ -111,7 +111,7 @@ func comparePrefixes(a, b netip.Prefix) int {
 
 // Routes returns the best routes of peers, sorted by prefix, then next hop.
 func (s *Speaker) Routes() []Route {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	list := slices.Collect(s.table.routes())
 	slices.SortFunc(list, func(a, b Route) int {

@@ -34,10 +34,10 @@ func block(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), 26)
 }
 
-// TestMain is a node if the environment says so.
+// TestMain is a node, or gobgp alone, if the environment says so.
 func TestMain(m *testing.M) {
-	if os.Getenv(program) != "" {
-		if err := serve(os.Stdin, os.Stdout); err != nil {
+	if name := os.Getenv(program); name != "" {
+		if err := serve(name, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -55,7 +55,7 @@ type contender interface {
 var contenders = []struct {
 	name  string
 	start func(*testing.T, *netns.Host) contender
-}{{"BIRD", startBIRD}, {"vxswitch", startOurs}}
+}{{"BIRD", startBIRD}, {"vxswitch", startOurs}, {"gobgp alone", startGoBGP}}
 
 // A size says how much is measured.
 type size struct {

@@ -17,10 +17,16 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// program is the variable of the environment that makes this program a node.
+// program is the variable of the environment that makes this program a node, or gobgp alone.
 const program = "VXSWITCH_BGP_BENCH"
 
-// ours is a node in a program of its own, which answers questions.
+func startOurs(t *testing.T, h *netns.Host) contender  { return startProgram(t, h, "node") }
+func startGoBGP(t *testing.T, h *netns.Host) contender { return startProgram(t, h, "gobgp") }
+
+// programs say whether block i is there.
+var programs = map[string]func() (there func(i int) bool, stop func(), err error){"node": runNode, "gobgp": runGoBGP}
+
+// ours is a program of its own that answers questions.
 type ours struct {
 	t       *testing.T
 	process int
@@ -34,8 +40,8 @@ type question struct {
 	There        bool
 }
 
-func startOurs(t *testing.T, h *netns.Host) contender {
-	cmd := netns.Command(context.Background(), h.NS, "env", program+"=1", check.Must(os.Executable())(t))
+func startProgram(t *testing.T, h *netns.Host, name string) contender {
+	cmd := netns.Command(context.Background(), h.NS, "env", program+"="+name, check.Must(os.Executable())(t))
 	o := &ours{t: t, in: json.NewEncoder(check.Must(cmd.StdinPipe())(t)), out: json.NewDecoder(check.Must(cmd.StdoutPipe())(t))}
 	cmd.Stderr = os.Stderr
 	check.OK(t, cmd.Start())
@@ -57,39 +63,17 @@ func (o *ours) wait(first, n int, there bool) time.Time {
 	return at
 }
 
-// serve is the node. It tells its process, and then answers questions until there are no more.
-func serve(in io.Reader, out io.Writer) error {
-	n, err := node.New(&node.Options{Owners: []string{bgp.DefaultOwner}})
+// serve is a program. It tells its process, and then answers questions until there are no more.
+func serve(name string, in io.Reader, out io.Writer) error {
+	there, stop, err := programs[name]()
 	if err != nil {
 		return err
 	}
-	defer n.Close()
-	err = n.Apply(&node.Config{
-		Ports: []node.Port{{Name: "eth0", Type: node.PortPacket}},
-		Segments: []node.Segment{{VNI: 200, Members: []node.Member{{Port: "eth0"}}, Gateway: &node.SegmentGateway{
-			VRF: "v", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0xca, 1}, Addresses: []netip.Prefix{netip.PrefixFrom(ourAddr, 24)}},
-		}}},
-		VRFs: []node.VRF{{Name: "v"}},
-	})
-	if err != nil {
-		return err
-	}
-	s, err := bgp.New(n, &bgp.Config{
-		AS: as, RouterID: leafAddr, VRF: "v", Segment: 200, Addresses: []netip.Addr{ourAddr},
-		Pools: []bgp.Pool{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}}, Peers: []bgp.Peer{{Addr: feederAddr, AS: as, Local: leafAddr}},
-	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go n.Run(ctx)
-	go s.Run(ctx)
+	defer stop()
 	answers := json.NewEncoder(out)
 	if err := answers.Encode(os.Getpid()); err != nil {
 		return err
 	}
-	vrf := n.Gateway().VRF("v")
 	for questions := json.NewDecoder(in); ; {
 		var q question
 		if err := questions.Decode(&q); err != nil {
@@ -97,10 +81,7 @@ func serve(in io.Reader, out io.Writer) error {
 		}
 		end := time.Now().Add(soon)
 		for i := q.First; i < q.First+q.Count; i++ {
-			for {
-				if _, ok := vrf.Route(block(i)); ok == q.There {
-					break
-				}
+			for there(i) != q.There {
 				if time.Now().After(end) {
 					return errors.New("too late: " + block(i).String())
 				}
@@ -111,4 +92,33 @@ func serve(in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
+}
+
+func runNode() (there func(int) bool, stop func(), err error) {
+	n, err := node.New(&node.Options{Owners: []string{bgp.DefaultOwner}})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = n.Apply(&node.Config{
+		Ports: []node.Port{{Name: "eth0", Type: node.PortPacket}},
+		Segments: []node.Segment{{VNI: 200, Members: []node.Member{{Port: "eth0"}}, Gateway: &node.SegmentGateway{
+			VRF: "v", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0xca, 1}, Addresses: []netip.Prefix{netip.PrefixFrom(ourAddr, 24)}},
+		}}},
+		VRFs: []node.VRF{{Name: "v"}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := bgp.New(n, &bgp.Config{
+		AS: as, RouterID: leafAddr, VRF: "v", Segment: 200, Addresses: []netip.Addr{ourAddr},
+		Pools: []bgp.Pool{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}}, Peers: []bgp.Peer{{Addr: feederAddr, AS: as, Local: leafAddr}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go n.Run(ctx)
+	go s.Run(ctx)
+	vrf := n.Gateway().VRF("v")
+	return func(i int) bool { _, ok := vrf.Route(block(i)); return ok }, func() { cancel(); n.Close() }, nil
 }

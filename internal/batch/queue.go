@@ -1,7 +1,7 @@
 package batch
 
 // Most is how many of a Queue are passed at once: whoever waits for them waits for no more than these.
-const Most = 512
+const Most = 2048
 
 const pageLen = 1024
 
