@@ -80,7 +80,7 @@
 //
 // BGP itself is gobgp, behind the interface of internal/engine, in one package. The engine of module evpn was weighed: it has sessions,
 // but neither best paths, add-path, reflection nor peers by prefix, and its messages are of one family. To have both families and those in it
-// would have been more code than all of this module. Its price is that of gobgp: some 190 packages, and for a route three times the
+// would have been more code than all of this module. Its price is that of gobgp: some 190 packages, and for a route two to three times the
 // processor time of BIRD and more than ten times the memory: gobgp alone, without the rest of a Speaker.
 //
 // Tested with BIRD 2.0.
