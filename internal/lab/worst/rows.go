@@ -255,7 +255,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "routes of BGP peers",
-		Holds: "bgp.table.paths bgp.table.peers",
+		Holds: "bgp.inbox.list bgp.known.paths bgp.table.peers bgp.table.prefixes",
 		Limit: "262144 of each family per peer (`bgp.Peer.MaxRoutes`), 1048576 in total (`bgp.Config.MaxRoutes`)",
 		Share: "half of the total is shared equally by the peers",
 		Full:  "the new route, counted as `too-many`; the session of a peer with more than its own limit",
