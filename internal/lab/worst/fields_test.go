@@ -18,7 +18,7 @@ control.tx.segments control.tx.unused control.tx.ups control.tx.vrfs
 capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
-l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.VRF.made l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths l3.route.same l3.route.same
+l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.VRF.made l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths l3.route.same
 node.Node.down node.Node.kick node.Node.left node.Node.logged node.Node.own node.Node.provided node.Node.policies node.Node.portFilters node.Node.ports node.Node.roles node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
