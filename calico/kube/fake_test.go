@@ -44,15 +44,6 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// compact forgets all changes, and ends the watches.
-func (f *fake) compact() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.version++
-	f.floor, f.changes = f.version, nil
-	f.stir()
-}
-
 // say has all requests of a kind answered with a status, 0 for none.
 func (f *fake) say(kind string, status int) {
 	f.mu.Lock()
