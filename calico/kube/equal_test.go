@@ -28,6 +28,9 @@ func equal(t *testing.T, d *Datastore) {
 	kube := new(model.Store)
 	h.mu.Lock()
 	for key, value := range h.keys {
+		if strings.HasPrefix(key, "/calico/ipam/v2/host/b/") {
+			t.Errorf("%s: is of another node", key)
+		}
 		if strings.HasPrefix(value, "error: ") {
 			t.Errorf("%s: %s", key, value)
 		}
