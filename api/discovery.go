@@ -16,6 +16,7 @@ type Discovery struct {
 	Local          string             `json:"local"`
 	Network        uint32             `json:"network"`
 	Servers        []DiscoveryServer  `json:"servers"`
+	Registry       *DiscoveryRegistry `json:"registry,omitempty"`
 	Clients        int                `json:"clients"`        // that are registered with the node, if it is a server
 	Neighbours     int                `json:"neighbours"`     // VTEPs to talk to
 	Up             int                `json:"up"`             // of these
@@ -36,11 +37,18 @@ type DiscoveryServer struct {
 	Clients int    `json:"clients"` // in its list
 }
 
+// A DiscoveryRegistry is an etcd that lists the VTEPs of the network.
+type DiscoveryRegistry struct {
+	Up    bool   `json:"up"`    // its list is as it is now
+	VTEPs int    `json:"vteps"` // in the list, with the node
+	Error string `json:"error,omitempty"`
+}
+
 // A DiscoveryNeighbour is a VTEP to talk to.
 type DiscoveryNeighbour struct {
 	Address string    `json:"address"`
 	Name    string    `json:"name,omitempty"`   // that it has registered with
-	Listed  bool      `json:"listed,omitempty"` // by a server
+	Listed  bool      `json:"listed,omitempty"` // by a server or etcd
 	Up      bool      `json:"up"`               // each has heard the other
 	Since   time.Time `json:"since"`            // of Up
 }

@@ -23,6 +23,9 @@ func discoveryTable(text []byte) ([][]string, error) {
 	for _, x := range d.Servers {
 		rows = append(rows, row("server "+x.Address, fmt.Sprintf("%s, lists %d", upDown[x.Up], x.Clients)))
 	}
+	if r := d.Registry; r != nil {
+		rows = append(rows, row("etcd", fmt.Sprintf("%s, lists %d", upDown[r.Up], r.VTEPs)), row("etcd error", r.Error))
+	}
 	rows = append(rows, row("clients of this node", d.Clients), row("neighbours up", fmt.Sprintf("%d of %d", d.Up, d.Neighbours)),
 		row("VTEPs that advertise", d.Owners), row("advertisements", d.Advertisements))
 	for _, x := range d.Segments {
@@ -39,7 +42,7 @@ func discoveryNeighbours(text []byte) ([][]string, error) {
 	return rowsOf(text, "VTEP NAME STATE SINCE FROM", func(n api.DiscoveryNeighbour) [][]string {
 		from := "configuration"
 		if n.Listed {
-			from = "server"
+			from = "list"
 		}
 		return [][]string{row(n.Address, n.Name, upDown[n.Up], n.Since.Local().Format("2006-01-02T15:04:05"), from)}
 	})

@@ -272,7 +272,7 @@ func TestTables(t *testing.T) {
 				"10.65.2.0/26  192.0.2.2  192.0.2.2  vni 200 ip 192.0.2.2  path 1\n" +
 				"10.9.0.0/16   192.0.2.2  192.0.2.2  -                     refused: outside-pools, path 2\n"},
 		{"bgp routes peer 192.0.2.2", "GET /v1/bgp/routes?peer=192.0.2.2", `[]`, "PREFIX  NEXT-HOP  PEER  VIA  NOTES\n"},
-		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],` +
+		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],"registry":{"up":true,"vteps":3},` +
 			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5}}`,
 			"WHAT                  VALUE\n" +
 				"state                 running since 2026-01-02 03:04:05\n" +
@@ -280,6 +280,8 @@ func TestTables(t *testing.T) {
 				"address               192.0.2.2\n" +
 				"network               7\n" +
 				"server 192.0.2.1      up, lists 3\n" +
+				"etcd                  up, lists 3\n" +
+				"etcd error            -\n" +
 				"clients of this node  0\n" +
 				"neighbours up         1 of 2\n" +
 				"VTEPs that advertise  3\n" +
@@ -290,7 +292,7 @@ func TestTables(t *testing.T) {
 				"refused, key          5\n"},
 		{"discovery neighbours", "GET /v1/discovery/neighbours", `[{"address":"192.0.2.1","name":"n1","listed":true,"up":true,"since":"2026-01-02T03:04:05Z"},{"address":"192.0.2.3","up":false,"since":"2026-01-02T03:04:06Z"}]`,
 			"VTEP       NAME  STATE  SINCE                FROM\n" +
-				"192.0.2.1  n1    up     2026-01-02T03:04:05  server\n" +
+				"192.0.2.1  n1    up     2026-01-02T03:04:05  list\n" +
 				"192.0.2.3  -     down   2026-01-02T03:04:06  configuration\n"},
 		{"discovery hosts", "GET /v1/discovery/hosts", `[{"vni":10,"mac":"02:00:00:00:00:01","vtep":"192.0.2.1","kind":"advertised","moves":2}]`,
 			"VNI  MAC                VTEP       KIND        MOVES\n" +

@@ -51,7 +51,7 @@ func TestCalicoQuiet(t *testing.T) {
 	}
 	until("/v1/calico", `^{"state":"running","since":"[^"]+","node":"a","vrf":"red","as":64512,"routerID":"192.0.2.1","addresses":\["192.0.2.1/24"\],"tunnels":\["10.65.1.0"\],"macs":\["66:86:f7:e4:37:fa"\],`+
 		`"resources":{"affinities":0,"bgpconfigurations":2,"bgpfilters":0,"bgppeers":0,"blocks":2,"ippools":1,"nodes":2},"peers":1,"established":0,"routes":1,`+
-		`"problems":\[{"resource":"nodes/a","why":"other nodes send to 66:86:f7:e4:37:fa, and the gateway of segment 10 has the MAC 02:00:00:00:ff:10"},{"resource":"ippools/default","why":"spec.natOutgoing [^"]+"}\]}`)
+		`"problems":\[{"resource":"nodes/a","why":"tunnel \\"vx\\" takes packets for workloads from hosts that are no nodes; its peers should be \\"listed\\""},{"resource":"nodes/a","why":"other nodes send to 66:86:f7:e4:37:fa, and the gateway of segment 10 has the MAC 02:00:00:00:ff:10"},{"resource":"ippools/default","why":"spec.natOutgoing [^"]+"}\]}`)
 	until("/v1/bgp", `"state":"running",.*"as":64512,"routerID":"192.0.2.1","vrf":"red","peers":1,"established":0,"announced":\["10.65.1.0/26"\],"received":0,`)
 	until("/v1/bgp/peers", `^\[{"address":"192.0.2.2","as":64512,`)
 	until("/v1/bgp/routes", `^\[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"}\]`)
@@ -63,7 +63,7 @@ func TestCalicoQuiet(t *testing.T) {
 			return all, is.MatchString(all)
 		})
 	}
-	for _, want := range []string{`calico_ready 1`, `calico_stale_seconds 0`, `calico_resources{kind="blocks"} 2`, `calico_routes 1`, `calico_workloads{state="closed"} 0`, `calico_problems 2`, `bgp_up 1`, `bgp_peer_up{peer="192.0.2.2"} 0`, `bgp_announced_routes 1`} {
+	for _, want := range []string{`calico_ready 1`, `calico_stale_seconds 0`, `calico_resources{kind="blocks"} 2`, `calico_routes 1`, `calico_workloads{state="closed"} 0`, `calico_problems 3`, `bgp_up 1`, `bgp_peer_up{peer="192.0.2.2"} 0`, `bgp_announced_routes 1`} {
 		metric(regexp.QuoteMeta(want))
 	}
 	_, metrics := getMetrics(t, addr, "/metrics")

@@ -7,24 +7,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/node"
 )
 
 // A discoveryKeeper runs the section discovery.
 type discoveryKeeper struct {
-	keeper[discovery.Config, *discovery.Speaker]
+	keeper[file.Discovery, *discovery.Speaker]
 }
 
 func newDiscovery(n *node.Node, log *slog.Logger) *discoveryKeeper {
 	k := new(discoveryKeeper)
 	k.name, k.log = "discovery", log
-	k.anew = (*discovery.Config).Restarts
-	k.configure = (*discovery.Speaker).Configure
-	k.make = func(c *discovery.Config) (*discovery.Speaker, error) {
-		with := *c
-		with.Log = log.With("section", k.name)
-		return discovery.New(n, &with)
+	k.files = (*file.Discovery).CheckFiles
+	k.anew = (*file.Discovery).Restarts
+	k.configure = func(s *discovery.Speaker, d *file.Discovery) error { return s.Configure(&d.Config) }
+	k.make = func(d *file.Discovery) (*discovery.Speaker, error) {
+		return d.New(n, func(c *discovery.Config) { c.Log = log.With("section", k.name) })
 	}
 	return k
 }
@@ -54,6 +54,9 @@ func (k *discoveryKeeper) summary() (d api.Discovery, st discovery.Status, ok bo
 	st = s.Status()
 	for _, x := range st.Servers {
 		d.Servers = append(d.Servers, api.DiscoveryServer{Address: x.Addr.String(), Up: x.Up, Clients: x.Clients})
+	}
+	if r := st.Registry; r != nil {
+		d.Registry = &api.DiscoveryRegistry{Up: r.Up, VTEPs: r.VTEPs, Error: r.Error}
 	}
 	for _, x := range st.Neighbours {
 		if d.Neighbours++; x.Up {
@@ -111,6 +114,7 @@ var describeDiscovery = described("discovery")
 var (
 	descDiscoveryUp         = describeDiscovery("up", "1 if the section runs; else 0.")
 	descDiscoveryServer     = describeDiscovery("server_up", "1 if a server answers; else 0.", "server")
+	descDiscoveryRegistry   = describeDiscovery("registry_up", "1 if the list of etcd is as it is now; else 0.")
 	descDiscoveryClients    = describeDiscovery("clients", "VTEPs that are registered with the node.")
 	descDiscoveryNeighbours = describeDiscovery("neighbours", "VTEPs to talk to, that are up or down.", "state")
 	descDiscoveryOwners     = describeDiscovery("owners", "VTEPs that advertise something, with the node.")
@@ -126,7 +130,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (discoveryMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descDiscoveryUp, descDiscoveryServer, descDiscoveryClients, descDiscoveryNeighbours, descDiscoveryOwners,
+	for _, d := range []*prometheus.Desc{descDiscoveryUp, descDiscoveryServer, descDiscoveryRegistry, descDiscoveryClients, descDiscoveryNeighbours, descDiscoveryOwners,
 		descDiscoveryAdverts, descDiscoveryHosts, descDiscoveryRemote, descDiscoveryIn, descDiscoveryInBytes, descDiscoveryOut, descDiscoveryOutBytes,
 		descDiscoveryRefused} {
 		ch <- d
@@ -143,6 +147,9 @@ func (m discoveryMetrics) Collect(ch chan<- prometheus.Metric) {
 	to.gauge(descDiscoveryUp, one(d.State == sectionRunning))
 	for _, x := range d.Servers {
 		to.gauge(descDiscoveryServer, one(x.Up), x.Address)
+	}
+	if d.Registry != nil {
+		to.gauge(descDiscoveryRegistry, one(d.Registry.Up))
 	}
 	to.gauge(descDiscoveryClients, float64(d.Clients))
 	to.gauge(descDiscoveryNeighbours, float64(d.Up), "up")

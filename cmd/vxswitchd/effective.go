@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/discovery"
+	registry "github.com/vxswitch/vxswitch/discovery/etcd"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -94,9 +95,7 @@ func effective(cfg *file.Config) []byte {
 	if k, ok := tree["calico"].(map[string]any); ok {
 		dropEmpty(k, "routers", "listen", "local")
 		defaults(k, "distance", calico.DefaultDistance, "noBGP", false, "gracefulRestart", false, "etcd", map[string]any{})
-		e := k["etcd"].(map[string]any)
-		dropEmpty(e, "endpoints")
-		defaults(e, "endpoints", []any{etcd.DefaultEndpoint}, "timeout", etcd.DefaultTimeout.String(), "keepAlive", etcd.DefaultKeepAlive.String())
+		etcdDefaults(k["etcd"].(map[string]any))
 	}
 	if o, ok := tree["ovsdb"].(map[string]any); ok {
 		dropEmpty(o, "listen", "ports", "tunnelIPs")
@@ -104,12 +103,21 @@ func effective(cfg *file.Config) []byte {
 	if d, ok := tree["discovery"].(map[string]any); ok {
 		dropEmpty(d, "servers", "neighbours")
 		defaults(d, "network", 0, "port", discovery.DefaultPort)
+		if e, ok := d["etcd"].(map[string]any); ok {
+			etcdDefaults(e)
+			defaults(e, "prefix", registry.DefaultPrefix, "ttl", registry.DefaultTTL.String())
+		}
 	}
 	if c, ok := tree["control"].(map[string]any); ok {
 		defaults(c, "mode", "0600")
 	}
 	text, _ = json.MarshalIndent(tree, "", "  ") // of what was JSON: cannot fail
 	return append(text, '\n')
+}
+
+func etcdDefaults(e map[string]any) {
+	dropEmpty(e, "endpoints")
+	defaults(e, "endpoints", []any{etcd.DefaultEndpoint}, "timeout", etcd.DefaultTimeout.String(), "keepAlive", etcd.DefaultKeepAlive.String())
 }
 
 // bgpDefaults sets those of the section bgp.

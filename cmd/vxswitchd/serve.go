@@ -132,7 +132,7 @@ func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
 // apply is change for a node that runs: a section that would end, because its files cannot be read, is an error.
 func (d *daemon) apply(cfg *file.Config) error {
-	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP), d.api.calico.unreadable(cfg.Calico)} {
+	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP), d.api.calico.unreadable(cfg.Calico), d.api.discovery.unreadable(cfg.Discovery)} {
 		if err != nil {
 			return err
 		}

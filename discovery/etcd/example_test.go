@@ -13,6 +13,11 @@ import (
 
 // VTEPs that find each other by etcd need no server among them.
 func Example() {
+	r, err := registry.New(&registry.Config{Settings: etcd.Settings{Endpoints: []string{"http://192.0.2.200:2379"}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	n, err := node.New(nil)
 	if err != nil {
 		fmt.Println(err)
@@ -20,12 +25,10 @@ func Example() {
 	}
 	defer n.Close()
 	sp, err := discovery.New(n, &discovery.Config{
-		Tunnel:  "vx",
-		Local:   netip.MustParseAddr("192.0.2.1"),
-		KeyFile: "/etc/vxswitch/discovery.key",
-		Registry: &registry.Registry{Dial: func(ctx context.Context) (*etcd.Client, error) {
-			return etcd.Dial(ctx, &etcd.Config{Endpoints: []string{"http://192.0.2.200:2379"}})
-		}},
+		Tunnel:   "vx",
+		Local:    netip.MustParseAddr("192.0.2.1"),
+		KeyFile:  "/etc/vxswitch/discovery.key",
+		Registry: r,
 	})
 	if err != nil {
 		fmt.Println(err) // there is no such file here

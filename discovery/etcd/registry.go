@@ -19,39 +19,62 @@ import (
 
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
-// Defaults of a Registry.
+// Defaults of a Config.
 const (
 	DefaultPrefix = "/vxswitch/discovery"
 	DefaultTTL    = 75 * time.Second
 )
 
-// A Registry is one in etcd.
-type Registry struct {
-	// Dial connects to etcd, anew for each Join.
-	Dial func(context.Context) (*etcd.Client, error)
+// Config says where etcd is, and what keys there are.
+type Config struct {
+	etcd.Settings
+	Prefix string        `json:"prefix,omitzero"` // of all keys; default "/vxswitch/discovery"
+	TTL    time.Duration `json:"ttl,omitzero"`    // how long a VTEP that has died is listed, full seconds from 2s to an hour; default "75s"
+}
 
-	Prefix string        // of all keys; "" for DefaultPrefix
-	TTL    time.Duration // how long a VTEP that has died is listed, full seconds from 2s; 0 for DefaultTTL
+// Check returns the errors in the settings as [setting.Errors].
+func (c *Config) Check() error {
+	w := setting.Of("etcd: Config")
+	w.Add("", c.Settings.Check())
+	if c.Prefix != "" && (!strings.HasPrefix(c.Prefix, "/") || path.Clean(c.Prefix) != c.Prefix || c.Prefix == "/") {
+		w.Want("Prefix", c.Prefix, "a path such as %s", DefaultPrefix)
+	}
+	if c.TTL != 0 && (c.TTL < 2*time.Second || c.TTL > time.Hour || c.TTL%time.Second != 0) {
+		w.Want("TTL", c.TTL, "full seconds from 2s to 1h")
+	}
+	return w.Err()
+}
+
+// A Registry is one in etcd.
+type Registry struct{ cfg Config }
+
+// New checks the settings. Join connects.
+func New(c *Config) (*Registry, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	return &Registry{*c}, nil
 }
 
 var _ discovery.Registry = (*Registry)(nil)
 
 // Join implements [discovery.Registry].
 func (r *Registry) Join(ctx context.Context, network uint32, own discovery.VTEP, list func([]discovery.VTEP)) error {
-	client, err := r.Dial(context.WithoutCancel(ctx)) // for the key is removed after ctx is done
+	client, err := r.cfg.Dial(context.WithoutCancel(ctx)) // for the key is removed after ctx is done
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	dir := path.Join(cmp.Or(r.Prefix, DefaultPrefix), fmt.Sprint(network)) + "/"
+	dir := path.Join(cmp.Or(r.cfg.Prefix, DefaultPrefix), fmt.Sprint(network)) + "/"
 	key := dir + own.Addr.String()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var keep sync.WaitGroup
 	defer keep.Wait()
 	defer cancel(nil)
-	keep.Go(func() { cancel(client.Keep(ctx, key, []byte(own.Name), cmp.Or(r.TTL, DefaultTTL))) })
+	keep.Go(func() { cancel(client.Keep(ctx, key, []byte(own.Name), cmp.Or(r.cfg.TTL, DefaultTTL))) })
 	err = client.Follow(ctx, []string{dir}, &reader{own: key, list: list})
 	return cmp.Or(context.Cause(ctx), err)
 }

@@ -34,9 +34,10 @@ type member struct {
 
 func join(t *testing.T, s *etcdlab.Server, network uint32, addr, name string) *member {
 	m := &member{t: t, proxy: etcdlab.NewProxy(t, s.Addr), ended: make(chan error, 1)}
-	r := &registry.Registry{TTL: ttl, Dial: func(ctx context.Context) (*etcd.Client, error) {
-		return etcd.Dial(ctx, &etcd.Config{Endpoints: []string{"http://" + m.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: time.Second})
-	}}
+	r, err := registry.New(&registry.Config{TTL: ttl, Settings: etcd.Settings{Endpoints: []string{"http://" + m.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.end = cancel
 	go func() {
@@ -126,5 +127,23 @@ func TestJoinAgain(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		m.end()
 		<-m.ended
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for want, c := range map[string]registry.Config{
+		`Prefix: "x": must be a path`:        {Prefix: "x"},
+		`Prefix: "/x/": must be a path`:      {Prefix: "/x/"},
+		`TTL: 1s: must be full seconds`:      {TTL: time.Second},
+		`TTL: 1h0m1s: must be full`:          {TTL: time.Hour + time.Second},
+		`Endpoints: "host": must be URLs`:    {Settings: etcd.Settings{Endpoints: []string{"host"}}},
+		`PasswordFile: "x": requires a user`: {Settings: etcd.Settings{PasswordFile: "x"}},
+	} {
+		if _, err := registry.New(&c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := registry.New(&registry.Config{Prefix: "/a/b", TTL: 2 * time.Second}); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico"
-	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/flannel/daemon"
@@ -31,7 +30,7 @@ type Config struct {
 	Calico  *calico.Config `json:"calico,omitzero"`  // makes the node a member of a cluster of calico/node whose datastore is etcd; default none
 	OVSDB   *ovsdb.Config  `json:"ovsdb,omitzero"`   // makes the node a switch of an OVSDB database with the schema hardware_vtep; default none
 
-	Discovery *discovery.Config `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none
+	Discovery *Discovery `json:"discovery,omitzero"` // has the node and others like it find each other and their hosts; default none
 }
 
 // Parse reads a file. The error is of type [setting.Errors], each with its position in the text and its key.

@@ -143,6 +143,8 @@ func TestErrors(t *testing.T) {
 			"1:26: discovery.tunnel: \"vx\": no such tunnel\n" +
 			"1:65: discovery.servers[0]: \"x\": must be an IP address such as 10.0.0.1\n" +
 			"1:86: discovery.neighbours[0]: 10.0.0.1: is Local",
+		`{"tunnels": [{"name": "vx", "local": "10.0.0.1"}], "discovery": {"tunnel": "vx", "local": "10.0.0.1", "keyFile": "k", "etcd": {"endpoints": ["x"], "ttl": "1s"}}}`: "1:141: discovery.etcd.endpoints: \"x\": must be URLs such as http://127.0.0.1:2379, with a port\n" +
+			"1:155: discovery.etcd.ttl: 1s: must be full seconds from 2s to 1h",
 		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
 	} {
 		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
