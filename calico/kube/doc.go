@@ -41,7 +41,8 @@
 //   - An AdminNetworkPolicy, a BaselineAdminNetworkPolicy or a ClusterNetworkPolicy is a policy that cannot be read: as long as there is
 //     one, workloads have no traffic.
 //   - Two objects with the name of one resource are none.
-//   - FelixConfigurations and the ClusterInformation are not read, nor with etcd.
+//   - FelixConfigurations are not read, so that workloads make no tunnels and have no addresses of others, nor the ClusterInformation.
+//   - Pods have no MAC there: the guard of their ports is of addresses alone.
 //   - Floating IPs, allowedSourcePrefixes and QoS of pods are not carried.
 //
 // # Why client-go
