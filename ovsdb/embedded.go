@@ -46,7 +46,7 @@ func (s *Switch) open() (*embedded, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &embedded{Server: server.New(db, s.log), cancel: cancel}
-	if err := e.Listen(ctx, addrs, secure); err != nil {
+	if err := e.Listen(addrs, secure); err != nil {
 		return nil, errors.Join(fmt.Errorf("ovsdb: Config.Listen: %w", err), e.close())
 	}
 	e.managers.Go(func() { e.Managers(ctx, c.managerTLS) })

@@ -3,7 +3,6 @@ package ovsdb
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -229,41 +227,6 @@ func testRefused(t *testing.T, l *lab) {
 	l.until("no fault", func() bool {
 		return !strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p2"), "invalid_vlan_map")
 	})
-}
-
-// 100,000 MACs come, and go again; 10,000 with ovsdb-server, which takes long for each.
-func TestManyMACs(t *testing.T) { servers(t, testManyMACs) }
-
-func testManyMACs(t *testing.T, l *lab) {
-	l.bind()
-	const chunk = 10_000
-	n := chunk
-	if l.own {
-		n = 10 * chunk
-	}
-	conn, err := net.Dial("unix", l.db.Sock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := rpc.New(conn)
-	go c.Run(t.Context())
-	at := []any{"uuid", l.db.Ctl("--bare", "--columns=_uuid", "find", "Physical_Locator", `dst_ip="192.0.2.2"`)}
-	ls := []any{"uuid", l.db.Ctl("get", "Logical_Switch", "ls0", "_uuid")}
-	var ops []rpc.Op // vtep-ctl would take minutes
-	for i := range n {
-		ops = append(ops, rpc.Op{"op": "insert", "table": "Ucast_Macs_Remote", "row": rpc.Op{"MAC": fmt.Sprintf("02:00:00:%02x:%02x:%02x", i>>16, i>>8&255, i&255), "ipaddr": "", "logical_switch": ls, "locator": at}})
-	}
-	for some := range slices.Chunk(ops, chunk) {
-		if _, err := c.Transact(t.Context(), database, some...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.until("all MACs", func() bool { return l.sw.Status().Rows == n+1 })
-	l.guest.Ping("10.0.0.2", 1)
-	if _, err := c.Transact(t.Context(), database, rpc.Op{"op": "delete", "table": "Ucast_Macs_Remote", "where": []any{}}, rpc.Op{"op": "delete", "table": "Mcast_Macs_Remote", "where": []any{}}); err != nil {
-		t.Fatal(err)
-	}
-	l.until("no MACs", func() bool { return l.sw.Status().Rows == 0 && l.rows() == "" })
 }
 
 // Configure adds and removes ports under traffic. A port that the node does not have yet is bound when it comes; the others work.

@@ -84,8 +84,8 @@ func (a *Addr) listen() (net.Listener, error) {
 	return net.Listen(a.Network, a.Addr)
 }
 
-// Listen opens addresses, and serves whom it accepts until ctx is done. secure is for addresses with TLS.
-func (s *Server) Listen(ctx context.Context, addrs []Addr, secure *tls.Config) error {
+// Listen opens addresses, and serves whom it accepts until Close. secure is for addresses with TLS. It is called once.
+func (s *Server) Listen(addrs []Addr, secure *tls.Config) error {
 	var all []net.Listener
 	for _, a := range addrs {
 		l, err := a.listen()
@@ -97,30 +97,26 @@ func (s *Server) Listen(ctx context.Context, addrs []Addr, secure *tls.Config) e
 		}
 		all = append(all, l)
 	}
+	s.listeners = all
 	for i, l := range all {
-		context.AfterFunc(ctx, func() { l.Close() })
 		var with *tls.Config
 		if addrs[i].Secure {
 			with = secure
 		}
-		go s.accept(ctx, l, with)
+		s.accepting.Go(func() { s.accept(l, with) })
 	}
 	return nil
 }
 
-func (s *Server) accept(ctx context.Context, l net.Listener, secure *tls.Config) {
+func (s *Server) accept(l net.Listener, secure *tls.Config) {
 	for {
 		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil { // such as too many files
 			s.log.Warn("a client of the database was not accepted", "error", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
+			time.Sleep(100 * time.Millisecond)
 			continue
 		}
 		from := "unix"

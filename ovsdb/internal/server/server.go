@@ -59,6 +59,9 @@ type Server struct {
 	notify   func()                // after a change of these
 	closed   bool
 	running  sync.WaitGroup
+
+	listeners []net.Listener
+	accepting sync.WaitGroup
 }
 
 // New returns a server, which takes over the database and closes it. log may be nil.
@@ -69,8 +72,12 @@ func New(db *store.Database, log *slog.Logger) *Server {
 	return &Server{log: log, db: db, sessions: map[*session]bool{}, locks: map[string][]*session{}, changed: make(chan struct{})}
 }
 
-// Close ends all sessions, and closes the file.
+// Close closes the listeners, ends all sessions, and closes the file.
 func (s *Server) Close() error {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.accepting.Wait()
 	s.mu.Lock()
 	s.closed = true
 	for x := range s.sessions {
