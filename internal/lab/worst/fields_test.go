@@ -97,5 +97,5 @@ underlay.sender.names underlay.sender.next underlay.sender.used underlay.sender.
 underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
 vtep.VTEP.lost vtep.outbox.ds vtep.outbox.owner vtep.outbox.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.scratch vtep.writer.groups vtep.writer.runs vtep.writer.to
-ovsdb/internal/server.Server.changed ovsdb/internal/server.session.room ovsdb/internal/store.Database.order ovsdb/internal/store.Database.tables ovsdb/internal/store.Schema.tables ovsdb/internal/store.base.enum ovsdb/internal/store.schemaJSON.Tables ovsdb/internal/store.tableSchema.byName ovsdb/internal/store.tableSchema.columns ovsdb/internal/store.tableSchema.indexes
+ovsdb/internal/server.Server.changed ovsdb/internal/server.Server.listeners ovsdb/internal/server.session.room ovsdb/internal/store.Database.order ovsdb/internal/store.Database.tables ovsdb/internal/store.Schema.tables ovsdb/internal/store.base.enum ovsdb/internal/store.schemaJSON.Tables ovsdb/internal/store.tableSchema.byName ovsdb/internal/store.tableSchema.columns ovsdb/internal/store.tableSchema.indexes
 `
