@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/discovery"
+	"github.com/vxswitch/vxswitch/discovery/internal/endp"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -25,7 +26,7 @@ import (
 // Defaults of a Config.
 const (
 	DefaultPrefix = "/vxswitch/discovery"
-	DefaultTTL    = 75 * time.Second
+	DefaultTTL    = endp.Age // 75 s, as with servers
 )
 
 // Config says where etcd is, and what keys there are.
@@ -79,11 +80,6 @@ func (r *Registry) Join(ctx context.Context, network uint32, own discovery.VTEP,
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-const (
-	maxVTEPs = 16384 // of a network
-	maxName  = 32    // bytes
-)
-
 var errRemoved = errors.New("somebody has removed our key")
 
 // A reader makes lists of keys.
@@ -94,19 +90,24 @@ type reader struct {
 	vteps   map[netip.Addr]string
 }
 
+// addr returns the VTEP of a key.
+func addr(key string) (netip.Addr, error) {
+	return netip.ParseAddr(key[strings.LastIndexByte(key, '/')+1:])
+}
+
 func (r *reader) Reset() { r.vteps = map[netip.Addr]string{} }
 
 // Put takes a key, unless it is none of a VTEP, or is one too many.
 func (r *reader) Put(key string, value []byte) {
-	a, err := netip.ParseAddr(key[strings.LastIndexByte(key, '/')+1:])
-	if _, there := r.vteps[a]; err != nil || len(value) > maxName || !there && len(r.vteps) >= maxVTEPs {
+	a, err := addr(key)
+	if _, there := r.vteps[a]; err != nil || len(value) > endp.MaxName || !there && len(r.vteps) >= endp.MaxClients {
 		return
 	}
 	r.vteps[a] = string(value)
 }
 
 func (r *reader) Delete(key string) {
-	if a, err := netip.ParseAddr(key[strings.LastIndexByte(key, '/')+1:]); err == nil {
+	if a, err := addr(key); err == nil {
 		delete(r.vteps, a)
 	}
 	r.removed = r.removed || key == r.own

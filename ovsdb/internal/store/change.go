@@ -13,17 +13,10 @@ func subtract(a, b Datum) (out Datum) {
 }
 
 // diff returns what changes a into b, and b into a: elements that one has alone, and pairs of b with another value. It is the diff of
-// ovsdb-server(7), section 4.1.14, for columns of more than one element.
+// ovsdb-server(7), section 4.1.14, for columns of more than one element. That of a and a diff is b again.
 func diff(a, b Datum) (out Datum) {
 	return merge(a, b, func(inA, inB bool, x, y any) (keep, second bool) {
 		return !inA || !inB || x != y, inB
-	})
-}
-
-// patch returns a after a diff.
-func patch(a, d Datum) (out Datum) {
-	return merge(a, d, func(inA, inD bool, x, y any) (keep, second bool) {
-		return !inA || !inD || x != y, inD
 	})
 }
 

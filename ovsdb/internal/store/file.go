@@ -218,7 +218,7 @@ func (p *parser) stored(t *table, id UUID, old *Row, cols map[string]json.RawMes
 			return nil, e
 		}
 		if isDiff && old != nil && k.max > 1 {
-			d = patch(old.cols[c.index], d)
+			d = diff(old.cols[c.index], d)
 		}
 		r.cols[c.index] = d
 	}
