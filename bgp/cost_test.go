@@ -1,22 +1,12 @@
 package bgp
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // Routes of a node cost the same each, however many there are: none of the tables on their way is copied or gone through as a whole, neither
 // for all of them nor for one that goes or comes.
@@ -32,7 +22,7 @@ func TestCost(t *testing.T) {
 			}
 		}
 		list := hostsOf("10.0.0.2", n)
-		each = allocated(func() {
+		each = check.Allocated(func() {
 			for len(list) > 0 { // as gobgp says them, and some more at once
 				part := min(len(list), 1000)
 				for i := range part {
@@ -43,8 +33,8 @@ func TestCost(t *testing.T) {
 			}
 		}) / uint64(n)
 		one := hostsOf("10.0.0.2", n)[n-1:]
-		gone = allocated(func() { handler{s}.Withdrawn(one); flush() })
-		back = allocated(func() { handler{s}.Learned(one); flush() })
+		gone = check.Allocated(func() { handler{s}.Withdrawn(one); flush() })
+		back = check.Allocated(func() { handler{s}.Learned(one); flush() })
 		check.Equal(t, "written", len(ways(x)), n)
 		return each, gone, back
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"runtime"
 	"testing"
 
 	"github.com/gaissmai/bart"
@@ -33,8 +32,8 @@ func TestAddCost(t *testing.T) {
 		for i, r := range list {
 			prefixes[i] = r.Prefix
 		}
-		add = allocated(func() { check.OK(t, v.Add(list...)) })
-		del = allocated(func() { check.Equal(t, "deleted", v.DeleteAll(prefixes...), batch) })
+		add = check.Allocated(func() { check.OK(t, v.Add(list...)) })
+		del = check.Allocated(func() { check.Equal(t, "deleted", v.DeleteAll(prefixes...), batch) })
 		return add, del
 	}
 	add, del := cost(10_000)
@@ -43,15 +42,6 @@ func TestAddCost(t *testing.T) {
 	if manyAdd > 2*add || manyDel > 2*del || del > 2*add {
 		t.Error("want the same")
 	}
-}
-
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 func blackholes(first, n int) []Route {
