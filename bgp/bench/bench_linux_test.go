@@ -75,7 +75,11 @@ func TestBench(t *testing.T) {
 	if *results != "" {
 		s = full
 	}
-	b := &bench{tool.NewReport([]string{contenders[0].name, contenders[1].name}, "BIRD"), s, map[string]float64{}}
+	var names []string
+	for _, c := range contenders {
+		names = append(names, c.name)
+	}
+	b := &bench{tool.NewReport(names, "BIRD"), s, map[string]float64{}}
 	for round := range s.rounds {
 		for _, c := range tool.Rotate(contenders, round) {
 			for _, n := range s.routes {
