@@ -57,9 +57,6 @@ func (s *State) Lost(addr netip.Addr) {
 	s.sorted = slices.Delete(s.sorted, i, i+1)
 }
 
-// Adjacencies returns how many neighbours there are.
-func (s *State) Adjacencies() int { return len(s.peers) }
-
 // queue has an advertisement sent to a neighbour, unless it is under way.
 func (s *State) queue(p *peer, id ID) {
 	if _, ok := p.due[id]; ok || s.db.held[id] == nil {
