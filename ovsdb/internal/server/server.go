@@ -90,13 +90,6 @@ func (s *Server) Close() error {
 	return s.db.Close()
 }
 
-// Sessions returns how many there are.
-func (s *Server) Sessions() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.sessions)
-}
-
 // Pipe returns a connection with the server inside the program. It is not counted.
 func (s *Server) Pipe() net.Conn {
 	here, there := net.Pipe()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,13 @@ func (s *Server) dial(from string) net.Conn {
 	here, there := net.Pipe()
 	go s.Serve(there, from)
 	return here
+}
+
+// open returns how many sessions there are.
+func (s *Server) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
 }
 
 func op(text string) (v any) {
@@ -175,7 +183,7 @@ func TestBounds(t *testing.T) {
 			}
 			many = append(many, c)
 		}
-		if n := s.Sessions(); n != MaxAddr {
+		if n := s.open(); n != MaxAddr {
 			t.Errorf("%d sessions", n)
 		}
 		time.Sleep(time.Second) // the first stranger has noticed
@@ -221,7 +229,7 @@ func TestNoReader(t *testing.T) {
 			b.want("uuid", "transact", db, addLS(fmt.Sprint(i, long)))
 		}
 		synctest.Wait()
-		if n := s.Sessions(); n != 1 {
+		if n := s.open(); n != 1 {
 			t.Errorf("%d sessions", n)
 		}
 		b.conn.Close()
@@ -271,6 +279,10 @@ func TestSocket(t *testing.T) {
 	l.Close()
 	l = check.Must(a.listen())(t)
 	l.Close()
+	check.OK(t, os.WriteFile(path, []byte("x"), 0o600))
+	if _, err := a.listen(); err == nil {
+		t.Error("a file is replaced")
+	}
 }
 
 // Addresses are those of ovsdb(7), with IP addresses.

@@ -35,8 +35,6 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
 	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
 }
 
 // run reads requests until the connection ends.
@@ -46,11 +44,7 @@ func (x *session) run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		cancel()
-		kill(x.conn)
-		x.mu.Lock()
-		x.ended = true
-		x.mu.Unlock()
-		x.wake()
+		x.end()
 		writing.Wait()
 	}()
 	r := &reader{x: x}
@@ -143,37 +137,41 @@ func (r *reader) count(b []byte) error {
 	return nil
 }
 
-// write writes what is queued.
+// write writes what is queued, until the session ends.
 func (x *session) write() {
-	defer kill(x.conn) // Run ends, too
 	for range x.room {
 		for {
-			x.mu.Lock()
-			if x.ended || len(x.out) == 0 {
-				ended := x.ended
-				if ended {
-					x.s.used.Add(-int64(max(0, x.bytes-ownBytes)))
-					x.out, x.bytes = nil, 0
-				}
-				x.mu.Unlock()
-				if ended {
-					return
-				}
+			b, ended := x.next()
+			if ended {
+				return
+			}
+			if b == nil {
 				break
 			}
-			next := x.out[0]
-			x.out[0] = nil
-			x.out = x.out[1:]
-			x.mu.Unlock()
-			err := x.put(next)
+			err := x.put(b)
 			x.mu.Lock()
-			x.resize(-len(next))
+			x.resize(-len(b))
 			x.mu.Unlock()
 			if err != nil {
 				x.end()
 			}
 		}
 	}
+}
+
+// next takes the next message out of the queue, nil if it is empty. At the end of the session, the queue is given up.
+func (x *session) next() (b []byte, ended bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.ended:
+		x.out = nil
+		x.resize(-x.bytes)
+	case len(x.out) > 0:
+		b, x.out[0] = x.out[0], nil
+		x.out = x.out[1:]
+	}
+	return b, x.ended
 }
 
 // put writes a message. A client that takes less than 64 KB in writeTime is given up.

@@ -59,7 +59,7 @@ func served(t *testing.T, attacked bool) (n int) {
 				strangers[0].Close()
 				strangers = strangers[1:]
 			}
-			if open := s.Sessions(); open > MaxAddr+1 {
+			if open := s.open(); open > MaxAddr+1 {
 				t.Fatalf("%d sessions", open)
 			}
 		}
