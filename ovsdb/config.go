@@ -23,7 +23,7 @@ const DefaultOwner = "ovsdb"
 
 // Config says which database there is, and which switch the node is in it.
 type Config struct {
-	Target    string       `json:"target,omitzero"`     // of the ovsdb-server: unix:PATH, tcp:IP:PORT or ssl:IP:PORT; needed without listen or database
+	Target    string       `json:"target,omitzero"`     // of the ovsdb-server: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT], by default port 6640; needed without listen or database
 	Listen    []string     `json:"listen,omitempty"`    // where the node itself is the server, for controllers: punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP], by default port 6640 of all IPv4 addresses
 	Database  string       `json:"database,omitzero"`   // file of the node's own database, which it makes if there is none; without one, what controllers wrote is gone when the node ends
 	Name      string       `json:"name"`                // of the Physical_Switch; needed
@@ -44,12 +44,13 @@ type Config struct {
 // Check returns the errors in the settings as [setting.Errors]. Files are read when Run connects.
 func (c *Config) Check() error {
 	w := setting.Of("ovsdb: Config")
-	_, _, secure, ok := c.target()
+	target, ok := c.target()
+	secure := ok && target.Secure
 	switch {
 	case c.embedded() && c.Target != "":
 		w.Wrong("Target", c.Target, "is of another server; with listen or database the node itself is the server")
 	case !c.embedded() && !ok:
-		w.Want("Target", c.Target, "unix:PATH, tcp:IP:PORT or ssl:IP:PORT")
+		w.Want("Target", c.Target, "unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]")
 	}
 	for i, l := range c.Listen {
 		at := fmt.Sprintf("Listen[%d]", i)
@@ -80,8 +81,8 @@ func (c *Config) Check() error {
 			w.Wrong(at, p, "ports[%d] is this port already", first)
 		}
 	}
+	managers := c.embedded() && c.CA != "" && c.Cert != "" && c.Key != "" // may be ssl, too
 	for _, f := range []struct{ name, value string }{{"CA", c.CA}, {"Cert", c.Cert}, {"Key", c.Key}} {
-		managers := c.embedded() && c.CA != "" && c.Cert != "" && c.Key != "" // may be ssl, too
 		switch {
 		case !ok && !c.embedded():
 		case secure && f.value == "":
@@ -125,19 +126,11 @@ func (c *Config) fixed(next *Config) string {
 }
 
 // target returns what to dial.
-func (c *Config) target() (network, addr string, secure, ok bool) {
-	kind, addr, _ := strings.Cut(c.Target, ":")
-	switch kind {
-	case "unix":
-		if addr != "" {
-			return "unix", addr, false, true
-		}
-	case "tcp", "ssl":
-		if _, err := netip.ParseAddrPort(addr); err == nil {
-			return "tcp", addr, kind == "ssl", true
-		}
+func (c *Config) target() (a server.Addr, ok bool) {
+	if path, ok := strings.CutPrefix(c.Target, "unix:"); ok {
+		return server.Addr{Network: "unix", Addr: path}, path != ""
 	}
-	return "", "", false, false
+	return server.ParseTarget(c.Target)
 }
 
 // dialTime is how long a server may take to accept a connection, with TLS.
@@ -147,15 +140,8 @@ var dialTime = 10 * time.Second
 func (c *Config) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	network, addr, secure, _ := c.target()
-	if !secure {
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	with, err := c.secure()
-	if err != nil {
-		return nil, err
-	}
-	return (&tls.Dialer{Config: with}).DialContext(ctx, network, addr)
+	a, _ := c.target()
+	return a.Dial(ctx, c.secure)
 }
 
 // secure returns settings of TLS for both ends: each has a certificate that CA has signed.

@@ -29,13 +29,13 @@ func good() *Config {
 func TestCheck(t *testing.T) {
 	check.OK(t, good().Check())
 	for want, edit := range map[string]func(c *Config){
-		`ovsdb: Config.Target: "": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT`:      func(c *Config) { c.Target = "" },
-		`ovsdb: Config.Target: "tcp:x": must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT`: func(c *Config) { c.Target = "tcp:x" },
-		`ovsdb: Config.Name: the name of the Physical_Switch is required`:              func(c *Config) { c.Name = "" },
-		`ovsdb: Config.Tunnel: the name of a tunnel is required`:                       func(c *Config) { c.Tunnel = "" },
-		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:       func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
-		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                  func(c *Config) { c.Ports = []string{"p1", "p1"} },
-		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                       func(c *Config) { c.Ports = []string{""} },
+		`ovsdb: Config.Target: "": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]`:      func(c *Config) { c.Target = "" },
+		`ovsdb: Config.Target: "tcp:x": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]`: func(c *Config) { c.Target = "tcp:x" },
+		`ovsdb: Config.Name: the name of the Physical_Switch is required`:                  func(c *Config) { c.Name = "" },
+		`ovsdb: Config.Tunnel: the name of a tunnel is required`:                           func(c *Config) { c.Tunnel = "" },
+		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:           func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
+		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                      func(c *Config) { c.Ports = []string{"p1", "p1"} },
+		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                           func(c *Config) { c.Ports = []string{""} },
 		"ovsdb: Config.CA: a file is required with ssl or pssl\novsdb: Config.Cert: a file is required with ssl or pssl\novsdb: Config.Key: a file is required with ssl or pssl": func(c *Config) {
 			c.Target = "ssl:127.0.0.1:6640"
 		},

@@ -65,6 +65,18 @@ func addr(ip, port string) (a Addr, ok bool) {
 	return Addr{Network: "tcp", Addr: netip.AddrPortFrom(p, uint16(n)).String()}, err == nil
 }
 
+// Dial connects to the address. secure returns the settings of TLS.
+func (a *Addr) Dial(ctx context.Context, secure func() (*tls.Config, error)) (net.Conn, error) {
+	if !a.Secure {
+		return new(net.Dialer).DialContext(ctx, a.Network, a.Addr)
+	}
+	with, err := secure()
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{Config: with}).DialContext(ctx, a.Network, a.Addr)
+}
+
 // listen opens a listener. A Unix socket of a program that has ended is replaced.
 func (a *Addr) listen() (net.Listener, error) {
 	l, err := net.Listen(a.Network, a.Addr)

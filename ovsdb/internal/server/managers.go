@@ -150,12 +150,5 @@ func (m *manager) dial(ctx context.Context, secure func() (*tls.Config, error)) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, TLSTime)
 	defer cancel()
-	if !a.Secure {
-		return new(net.Dialer).DialContext(ctx, a.Network, a.Addr)
-	}
-	with, err := secure()
-	if err != nil {
-		return nil, err
-	}
-	return (&tls.Dialer{Config: with}).DialContext(ctx, a.Network, a.Addr)
+	return a.Dial(ctx, secure)
 }
