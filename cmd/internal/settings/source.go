@@ -162,7 +162,7 @@ func (s *source) typeDoc(t reflect.Type) string {
 }
 
 var (
-	link  = regexp.MustCompile(`\[([A-Za-z][\w.]*)\]`)
+	link  = regexp.MustCompile(`\[([A-Za-z][\w.]*[a-z][\w.]*)\]`) // with a small letter: [PORT] is a part that may be left out
 	ident = regexp.MustCompile(`\b(?:[a-z]\w*\.)?[A-Z]\w*(?:\.[A-Z]\w*)*`)
 	forGo = regexp.MustCompile(`^\w+ (?:holds the settings of|configures) \S+ ?\S+\. ?|The zero value (?:works|is ready to use)\. ?`)
 	only  = regexp.MustCompile(` \((?:\w+\.[A-Z][^()]*|[A-Z]\w*[a-z]\w*)\)`) // for Go alone
