@@ -2,7 +2,7 @@ package store
 
 import "math"
 
-// A Condition is a clause of a where (RFC 7047, section 5.1).
+// A condition is a clause of a where (RFC 7047, section 5.1).
 type condition struct {
 	always bool // it is a boolean
 	value  bool // that
@@ -31,24 +31,15 @@ func (p *parser) condition(t *tableSchema, v any) (c condition, e *Error) {
 	if b, ok := v.(bool); ok {
 		return condition{always: true, value: b}, nil
 	}
-	l, ok := v.([]any)
-	if !ok || len(l) != 3 {
-		return c, Syntax("Parse error in condition.")
+	var arg any
+	if c.col, c.op, arg, e = t.triple(v, "condition"); e != nil {
+		return c, e
 	}
-	name, ok := l[0].(string)
-	op, ok2 := l[1].(string)
-	if !ok || !ok2 {
-		return c, Syntax("Parse error in condition.")
-	}
-	if c.col = t.byName[name]; c.col == nil {
-		return c, fail(unknown, "No column %.60s in table %s.", name, t.name)
-	}
-	c.op = op
 	k := c.col.kind
-	switch op {
+	switch c.op {
 	case "<", "<=", ">", ">=":
 		if k.isMap() || k.key.kind != integers || k.max != 1 {
-			return c, Syntax("Type mismatch: %q operator may not be applied to column %s.", op, name)
+			return c, mismatch(c.op, c.col)
 		}
 		k.min = 1
 	case "==", "!=":
@@ -61,10 +52,31 @@ func (p *parser) condition(t *tableSchema, v any) (c condition, e *Error) {
 			k.min, k.max = 0, math.MaxInt
 		}
 	default:
-		return c, fail(noFunction, "No function named %.60s.", op)
+		return c, fail(noFunction, "No function named %.60s.", c.op)
 	}
-	c.arg, e = p.datum(&k, l[2])
+	c.arg, e = p.datum(&k, arg)
 	return c, e
+}
+
+// triple reads what conditions and mutations are: a column, an operator and a value.
+func (t *tableSchema) triple(v any, what string) (c *column, op string, arg any, e *Error) {
+	l, _ := v.([]any)
+	if len(l) != 3 {
+		return nil, "", nil, Syntax("Parse error in %s.", what)
+	}
+	name, ok := l[0].(string)
+	op, ok2 := l[1].(string)
+	if !ok || !ok2 {
+		return nil, "", nil, Syntax("Parse error in %s.", what)
+	}
+	if c = t.byName[name]; c == nil {
+		return nil, "", nil, fail(unknown, "No column %.60s in table %s.", name, t.name)
+	}
+	return c, op, l[2], nil
+}
+
+func mismatch(op string, c *column) *Error {
+	return Syntax("Type mismatch: %q operator may not be applied to column %s.", op, c.name)
 }
 
 // holds reports whether a row is one that a clause means.

@@ -99,20 +99,16 @@ func (db *Database) load(f io.Reader) (size int64, err error) {
 
 // settle takes out what nothing refers to, such as what ephemeral columns referred to, and checks that nothing is missing.
 func (db *Database) settle() error {
-	tx := &txn{db: db, rows: map[*table]map[UUID]*change{}}
+	tx, missing := &txn{db: db, rows: map[*table]map[UUID]*change{}}, false
 	for _, t := range db.order {
 		for id, r := range t.rows {
-			db.refer(t, r, func(c *column, to *table, id UUID) {
-				if to.rows[id] == nil {
-					tx.waits = true // remembered
-				}
-			})
+			db.refer(t, r, func(_ *column, to *table, id UUID) { missing = missing || to.rows[id] == nil })
 			if !t.root && t.refs[id] == 0 {
 				tx.set(t, id, nil)
 			}
 		}
 	}
-	if tx.waits {
+	if missing {
 		return errors.New("rows refer to missing ones")
 	}
 	if e := tx.references(); e != nil {

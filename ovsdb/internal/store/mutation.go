@@ -25,49 +25,35 @@ func (p *parser) mutations(t *tableSchema, v any) (all []mutation, e *Error) {
 }
 
 func (p *parser) mutation(t *tableSchema, v any) (m mutation, e *Error) {
-	l, ok := v.([]any)
-	if !ok || len(l) != 3 {
-		return m, Syntax("Parse error in mutation.")
-	}
-	name, ok := l[0].(string)
-	op, ok2 := l[1].(string)
-	if !ok || !ok2 {
-		return m, Syntax("Parse error in mutation.")
-	}
-	if m.col = t.byName[name]; m.col == nil {
-		return m, fail(unknown, "No column %.60s in table %s.", name, t.name)
+	var arg any
+	if m.col, m.op, arg, e = t.triple(v, "mutation"); e != nil {
+		return m, e
 	}
 	if !m.col.mutable {
-		return m, fail(constraint, "Cannot mutate immutable column %s in table %s.", name, t.name)
+		return m, fail(constraint, "Cannot mutate immutable column %s in table %s.", m.col.name, t.name)
 	}
-	m.op = op
 	k := m.col.kind
-	mismatch := Syntax("Type mismatch: %q operator may not be applied to column %s.", op, name)
-	switch op {
+	switch m.op {
 	case "+=", "-=", "*=", "/=", "%=":
 		if k.isMap() || k.key.kind != integers {
-			return m, mismatch
+			return m, mismatch(m.op, m.col)
 		}
 		k = valueType{key: base{kind: integers, min: math.MinInt64, max: math.MaxInt64}, min: 1, max: 1}
-	case "insert":
+	case "insert", "delete":
 		if k.isScalar() {
-			return m, mismatch
+			return m, mismatch(m.op, m.col)
 		}
-		k.min = 0
-	case "delete":
-		if k.isScalar() {
-			return m, mismatch
+		if k.min = 0; m.op == "delete" {
+			k.max = math.MaxInt
 		}
-		k.min, k.max = 0, math.MaxInt
-		if m.arg, e = p.datum(&k, l[2]); e != nil && k.isMap() {
-			k.value = base{} // keys alone
-			m.arg, e = p.datum(&k, l[2])
-		}
-		return m, e
 	default:
-		return m, fail(noMutator, "No mutator named %.60s.", op)
+		return m, fail(noMutator, "No mutator named %.60s.", m.op)
 	}
-	m.arg, e = p.datum(&k, l[2])
+	m.arg, e = p.datum(&k, arg)
+	if e != nil && m.op == "delete" && k.isMap() {
+		k.value = base{} // keys alone
+		m.arg, e = p.datum(&k, arg)
+	}
 	return m, e
 }
 

@@ -58,7 +58,7 @@ func (tx *txn) insert(t *table, op map[string]any) *Error {
 	return nil
 }
 
-// columns reads a list of columns; without one, all are meant.
+// list reads a list of columns; without one, all are meant.
 func (t *tableSchema) list(v any, given bool) (all []*column, e *Error) {
 	if !given {
 		return append(slices.Clone(t.columns), t.byName["_uuid"], t.byName["_version"]), nil
