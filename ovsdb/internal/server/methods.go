@@ -137,7 +137,7 @@ var forms = map[string]store.Form{"monitor": store.Update, "monitor_cond": store
 
 func (x *session) monitor(method string, params []json.RawMessage) ([]byte, *store.Error) {
 	form := forms[method]
-	if want := 2; len(params) < want || len(params) > want+1 || form != store.Update3 && len(params) > want {
+	if n := len(params); n != 2 && !(n == 3 && form == store.Update3) { // the third is the last transaction that it knows
 		return nil, store.Syntax("%s request has %d params after <db-name>", method, len(params))
 	}
 	id, ok := key(params[0])
@@ -218,14 +218,10 @@ func (x *session) update(id string, m *store.Monitor, updates []byte) {
 	if updates == nil {
 		return
 	}
-	switch m.Form() {
-	case store.Update:
-		x.send(join(`{"id":null,"method":"update","params":[`, id, `,`, string(updates), `]}`))
-	case store.Update2:
-		x.send(join(`{"id":null,"method":"update2","params":[`, id, `,`, string(updates), `]}`))
-	default:
-		x.send(join(`{"id":null,"method":"update3","params":[`, id, `,`, noTxn, `,`, string(updates), `]}`))
+	if m.Form() == store.Update3 {
+		id = id + "," + noTxn
 	}
+	x.send(join(`{"id":null,"method":"`, string(m.Form()), `","params":[`, id, `,`, string(updates), `]}`))
 }
 
 // transact carries out a transaction. One that waits is tried after each other transaction, until its time is over.

@@ -2,18 +2,18 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 )
 
-// A Form is how a Monitor writes rows.
-type Form int
+// A Form is how a Monitor writes rows: the method of its notifications.
+type Form string
 
-// The forms, by the method of the notification.
 const (
-	Update  Form = iota // of monitor (RFC 7047, section 4.1.5)
-	Update2             // of monitor_cond (ovsdb-server(7), section 4.1.12)
-	Update3             // of monitor_cond_since (ovsdb-server(7), section 4.1.15)
+	Update  Form = "update"  // of monitor (RFC 7047, section 4.1.5)
+	Update2 Form = "update2" // of monitor_cond (ovsdb-server(7), section 4.1.12)
+	Update3 Form = "update3" // of monitor_cond_since (ovsdb-server(7), section 4.1.15)
 )
 
 // A Monitor says what changes in some columns of some tables.
@@ -41,13 +41,9 @@ var selects = [4]string{"initial", "insert", "delete", "modify"}
 
 // NewMonitor reads monitor-requests: by table, one or an array of them.
 func (db *Database) NewMonitor(form Form, requests json.RawMessage) (*Monitor, *Error) {
-	v, err := decode(requests)
-	if err != nil {
-		return nil, Syntax("%v", err)
-	}
-	all, ok := v.(map[string]any)
-	if !ok {
-		return nil, Syntax("monitor-requests are not an object")
+	all, e := byTable(requests, "monitor-requests")
+	if e != nil {
+		return nil, e
 	}
 	m := &Monitor{db: db, form: form, tables: map[*table]*watch{}}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -55,19 +51,36 @@ func (db *Database) NewMonitor(form Form, requests json.RawMessage) (*Monitor, *
 		if t == nil {
 			return nil, Syntax("no table named %.60s", name)
 		}
-		list, ok := all[name].([]any)
-		if !ok {
-			list = []any{all[name]}
-		}
 		w := new(watch)
 		m.tables[t] = w
-		for _, r := range list {
+		for _, r := range all[name] {
 			if e := m.request(t, w, r); e != nil {
 				return nil, e
 			}
 		}
 	}
 	return m, nil
+}
+
+// byTable reads an object that has one request or an array of them for each table.
+func byTable(text json.RawMessage, what string) (map[string][]any, *Error) {
+	v, err := decode(text)
+	if err != nil {
+		return nil, Syntax("%v", err)
+	}
+	tables, ok := v.(map[string]any)
+	if !ok {
+		return nil, Syntax("%s are not an object", what)
+	}
+	all := map[string][]any{}
+	for name, v := range tables {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		all[name] = list
+	}
+	return all, nil
 }
 
 func (m *Monitor) request(t *table, w *watch, v any) *Error {
@@ -128,24 +141,16 @@ func (m *Monitor) where(t *table, w *watch, v any) *Error {
 
 // Change replaces the conditions of tables, and returns what rows come and go by it, nil if none do.
 func (m *Monitor) Change(requests json.RawMessage) (updates []byte, e *Error) {
-	v, err := decode(requests)
-	if err != nil {
-		return nil, Syntax("%v", err)
-	}
-	all, ok := v.(map[string]any)
-	if !ok {
-		return nil, Syntax("monitor-cond-update-requests are not an object")
+	all, e := byTable(requests, "monitor-cond-update-requests")
+	if e != nil {
+		return nil, e
 	}
 	next := map[*table]*watch{}
-	for name, v := range all {
+	for name, list := range all {
 		t := m.db.tables[name]
 		old := m.tables[t]
 		if old == nil {
 			return nil, Syntax("no monitored table named %.60s", name)
-		}
-		list, ok := v.([]any)
-		if !ok {
-			list = []any{v}
 		}
 		w := *old
 		w.where = nil
@@ -198,17 +203,9 @@ func (m *Monitor) Initial() []byte {
 			continue
 		}
 		for id, r := range t.rows {
-			if !w.any(w.where, r) {
-				continue
+			if w.any(w.where, r) {
+				out.added(t, w, id, r, initial)
 			}
-			out.row(t, id)
-			if m.form == Update {
-				out.b = r.appendColumns(append(out.b, `{"new":`...), w.selects[initial])
-			} else {
-				out.b = append(out.b, `{"initial":`...)
-				out.b = r.appendSet(out.b, w.selects[initial])
-			}
-			out.b = append(out.b, '}')
 		}
 	}
 	if out.end() == nil {
@@ -265,22 +262,26 @@ func (o *writer) end() []byte {
 	return o.b
 }
 
+// added writes a row that the client does not have, for one of selects.
+func (o *writer) added(t *table, w *watch, id UUID, r *Row, why int) {
+	o.row(t, id)
+	if o.m.form == Update {
+		o.b = r.appendColumns(append(o.b, `{"new":`...), w.selects[why])
+	} else {
+		o.b = r.appendSet(fmt.Appendf(o.b, `{"%s":`, selects[why]), w.selects[why])
+	}
+	o.b = append(o.b, '}')
+}
+
 // change writes a row that has changed.
 func (o *writer) change(t *table, w *watch, id UUID, old, new *Row) {
-	first := o.m.form == Update
 	switch {
 	case old == nil && new == nil:
 	case old == nil && w.selects[insert] != nil:
-		o.row(t, id)
-		if first {
-			o.b = new.appendColumns(append(o.b, `{"new":`...), w.selects[insert])
-		} else {
-			o.b = new.appendSet(append(o.b, `{"insert":`...), w.selects[insert])
-		}
-		o.b = append(o.b, '}')
+		o.added(t, w, id, new, insert)
 	case old != nil && new == nil && w.selects[remove] != nil:
 		o.row(t, id)
-		if first {
+		if o.m.form == Update {
 			o.b = old.appendColumns(append(o.b, `{"old":`...), w.selects[remove])
 		} else {
 			o.b = append(o.b, `{"delete":null`...)
