@@ -42,6 +42,8 @@ func (x *session) take(ctx context.Context, m *message) error {
 		x.reply(m.ID, []byte("{}"))
 		return nil
 	}
+	x.s.mu.Lock() // until the reply is queued: what changes then is told after it
+	defer x.s.mu.Unlock()
 	result, e := x.ask(ctx, *m.Method, m.ID, params)
 	switch {
 	case e == errMethod || e == errMonitor:
@@ -59,7 +61,7 @@ var (
 	errMonitor = &store.Error{Details: "unknown monitor"}
 )
 
-// ask carries out a request. Without a result, the reply comes later or has been sent.
+// ask carries out a request. Without a result, the reply comes later. It is called with the server's mu.
 func (x *session) ask(ctx context.Context, method string, id json.RawMessage, params []json.RawMessage) ([]byte, *store.Error) {
 	switch method {
 	case "lock", "steal", "unlock":
@@ -105,8 +107,6 @@ func (x *session) lock(method string, params []json.RawMessage) ([]byte, *store.
 		return nil, store.Syntax("%s request params must be <id>", method)
 	}
 	s := x.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if method == "unlock" {
 		if !s.own(x, lock) {
 			return nil, store.Syntax(`unlock: "unlock" without "lock" or "steal"`)
@@ -145,8 +145,6 @@ func (x *session) monitor(method string, params []json.RawMessage) ([]byte, *sto
 		return nil, store.Syntax("a monitor ID of more than %d bytes", maxIDs)
 	}
 	s := x.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if x.monitors[id] != nil {
 		return nil, store.Syntax("duplicate monitor ID")
 	}
@@ -170,8 +168,6 @@ func (x *session) unmonitor(params []json.RawMessage) ([]byte, *store.Error) {
 		return nil, errMonitor
 	}
 	id, _ := key(params[0])
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
 	if x.monitors[id] == nil {
 		return nil, errMonitor
 	}
@@ -186,8 +182,6 @@ func (x *session) remonitor(params []json.RawMessage) ([]byte, *store.Error) {
 	}
 	id, _ := key(params[0])
 	next, ok := key(params[1])
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
 	m := x.monitors[id]
 	switch {
 	case m == nil:
@@ -227,8 +221,6 @@ func (x *session) update(id string, m *store.Monitor, updates []byte) {
 // transact carries out a transaction. One that waits is tried after each other transaction, until its time is over.
 func (x *session) transact(ctx context.Context, id json.RawMessage, ops []json.RawMessage) ([]byte, *store.Error) {
 	s, began := x.s, time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	out := s.transact(ops, x, began)
 	if !out.Blocked {
 		return out.Reply, nil

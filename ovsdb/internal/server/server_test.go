@@ -81,6 +81,44 @@ func TestLocks(t *testing.T) {
 	b.want("resources exhausted", "lock", "z")
 }
 
+// The reply to monitor has what was there, and what changes later follows it; a lock that is handed on is heard of after the reply that
+// it is another's.
+func TestReplyFirst(t *testing.T) {
+	s := fresh(t)
+	writer := newClient(t, s.dial("b"))
+	many := []any{db, addLS("one")}
+	for i := range 200 {
+		many = append(many, addLS(fmt.Sprint(i, strings.Repeat("x", 5000))))
+	}
+	writer.want("uuid", "transact", many...)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				writer.ask("transact", db, op(fmt.Sprintf(`{"op":"update","table":"Logical_Switch","where":[["name","==","one"]],"row":{"tunnel_key":%d}}`, i)))
+				writer.ask("lock", "x")
+				writer.ask("unlock", "x")
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	for range 50 {
+		reader := newClient(t, s.dial("a"))
+		for _, params := range [][]any{{"monitor", db, 1, map[string]any{"Logical_Switch": map[string]any{}}}, {"lock", "x"}} {
+			if before, _ := reader.ask(params[0].(string), params[1:]...); len(before) > 0 && params[0] == "monitor" {
+				t.Fatalf("an update came before the reply to monitor: %.200v", before)
+			} else if strings.Contains(fmt.Sprint(before), "locked") {
+				t.Fatalf("the lock came before the reply to lock: %.200v", before)
+			}
+		}
+		reader.conn.Close()
+	}
+}
+
 // hears waits for a notification.
 func (c *client) hears(method string) {
 	c.t.Helper()
