@@ -34,7 +34,7 @@ const (
 	maxIDs      = 1 << 10   // bytes of the id of a request or monitor
 	ownBytes    = 256 << 10 // that each session may have under way at any time
 	shared      = 512 << 20 // bytes that all have beyond these
-	queued      = 8 << 20   // bytes that a client may be behind before it gets more
+	queued      = 8 << 20   // bytes that a client may be behind before it gets more, beside the first message
 	retryPause  = 50 * time.Millisecond
 )
 

@@ -279,6 +279,34 @@ func TestNoReader(t *testing.T) {
 	})
 }
 
+// A client that reads for a while what monitor found, because it is a lot, hears of what changes meanwhile.
+func TestLargeReply(t *testing.T) {
+	s := fresh(t)
+	b := newClient(t, s.dial("b"))
+	long := strings.Repeat("x", 1<<20)
+	for i := range 12 {
+		b.want("uuid", "transact", db, addLS(fmt.Sprint(i, long)))
+	}
+	a := newClient(t, s.dial("a"))
+	_, err := io.WriteString(a.conn, `{"id":1,"method":"monitor","params":["hardware_vtep",1,{"Logical_Switch":{}}]}`)
+	check.OK(t, err)
+	for monitors := 0; monitors == 0; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		for x := range s.sessions {
+			monitors += len(x.monitors)
+		}
+		s.mu.Unlock()
+	}
+	for i := range 3 {
+		b.want("uuid", "transact", db, addLS(fmt.Sprint("new", i)))
+	}
+	var m map[string]any
+	check.OK(t, a.d.Decode(&m)) // all of it
+	for range 3 {
+		a.hears("update")
+	}
+}
+
 // The server connects to a manager that the database names, and says so there, until the row goes.
 func TestManagers(t *testing.T) {
 	s := fresh(t)

@@ -26,7 +26,8 @@ type session struct {
 
 	mu    sync.Mutex
 	out   [][]byte
-	bytes int // of out
+	bytes int // of out, and of what is written just now
+	first int // of these, of the message that goes out first
 	ended bool
 	room  chan struct{} // something is in out
 }
@@ -151,6 +152,9 @@ func (x *session) write() {
 			err := x.put(b)
 			x.mu.Lock()
 			x.resize(-len(b))
+			if x.first = 0; len(x.out) > 0 {
+				x.first = len(x.out[0])
+			}
 			x.mu.Unlock()
 			if err != nil {
 				x.end()
@@ -169,7 +173,7 @@ func (x *session) next() (b []byte, ended bool) {
 		x.resize(-x.bytes)
 	case len(x.out) > 0:
 		b, x.out[0] = x.out[0], nil
-		x.out = x.out[1:]
+		x.out, x.first = x.out[1:], len(b)
 	}
 	return b, x.ended
 }
@@ -200,16 +204,19 @@ func (x *session) resize(n int) bool {
 	return true
 }
 
-// send queues a message. The session of a client that does not read ends.
+// send queues a message. The session of a client that does not read ends. The first message does not count, which may be all that there
+// is: while a client reads that, changes may follow.
 func (x *session) send(b []byte) {
 	x.mu.Lock()
 	if x.ended {
 		x.mu.Unlock()
 		return
 	}
-	behind := x.bytes > queued || !x.resize(len(b))
+	behind := x.bytes-x.first > queued || !x.resize(len(b))
 	if !behind {
-		x.out = append(x.out, b)
+		if x.out = append(x.out, b); x.first == 0 {
+			x.first = len(b)
+		}
 	}
 	x.mu.Unlock()
 	if behind {
