@@ -249,11 +249,11 @@ func (x *session) await(ctx context.Context, id json.RawMessage, ops []json.RawM
 	s := x.s
 	defer s.running.Done()
 	defer s.used.Add(-int64(size(ops)))
-	var timeout <-chan time.Time
-	if !until.IsZero() {
-		timeout = time.After(time.Until(until))
-	}
 	for {
+		var timeout <-chan time.Time // of the wait that it is at
+		if !until.IsZero() {
+			timeout = time.After(time.Until(until))
+		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -277,7 +277,7 @@ func (x *session) await(ctx context.Context, id json.RawMessage, ops []json.RawM
 			s.mu.Unlock()
 			return
 		}
-		changed = s.changed
+		changed, until = s.changed, out.Until
 		s.mu.Unlock()
 	}
 }

@@ -106,7 +106,7 @@ func TestReplyFirst(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	for range 50 {
+	for range 15 {
 		reader := newClient(t, s.dial("a"))
 		for _, params := range [][]any{{"monitor", db, 1, map[string]any{"Logical_Switch": map[string]any{}}}, {"lock", "x"}} {
 			if before, _ := reader.ask(params[0].(string), params[1:]...); len(before) > 0 && params[0] == "monitor" {
@@ -169,6 +169,29 @@ func TestWait(t *testing.T) {
 	if n := s.used.Load(); n != 0 {
 		t.Errorf("%d bytes are in use", n)
 	}
+}
+
+// Each wait of a transaction has its own timeout, of which the shorter one may come later.
+func TestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(store.New(store.VTEP(), store.DefaultLimits), nil)
+		wait := func(name, timeout string) any {
+			return op(`{"op":"wait","table":"Logical_Switch","where":[["name","==","` + name + `"]],"columns":["name"],"until":"==","rows":[{"name":"` + name + `"}]` + timeout + `}`)
+		}
+		for _, first := range []string{"", `,"timeout":1000`, `,"timeout":60000`} {
+			a, b := newClient(t, s.dial("a")), newClient(t, s.dial("b"))
+			began := time.Now()
+			time.AfterFunc(900*time.Millisecond, func() { b.ask("transact", db, addLS("x")) })
+			a.want("timed out", "transact", db, wait("x", first), wait("never", `,"timeout":5000`))
+			if took := time.Since(began); took < 5*time.Second || took > 6*time.Second {
+				t.Errorf("%q: a wait of 5 s took %v", first, took)
+			}
+			b.want("count", "transact", db, op(`{"op":"delete","table":"Logical_Switch","where":[]}`))
+			a.conn.Close()
+			b.conn.Close()
+		}
+		check.OK(t, s.Close())
+	})
 }
 
 // One address has a part of the sessions, and what is too long, or does not end, ends a session. Nothing stays in use.
