@@ -296,6 +296,24 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// What waits for a neighbour that acknowledges nothing is each advertisement once, however often these change.
+func TestDeaf(t *testing.T) {
+	s := New(addr(0), 1)
+	s.Adjacent(0, addr(1), false)
+	s.Adjacent(0, addr(2), false)
+	now := time.Duration(0)
+	for seq := range uint64(1000) {
+		for n := range 200 {
+			s.Receive(now, addr(1), Update{advert(10+n, seq+1)})
+		}
+		now += 20 * time.Second
+		s.Poll(now)
+	}
+	if p := s.peers[addr(2)]; len(p.wait) > 500 {
+		t.Errorf("%d advertisements wait", len(p.wait))
+	}
+}
+
 // There is a limit to our own hosts too.
 func TestHosts(t *testing.T) {
 	s := New(addr(0), 1)

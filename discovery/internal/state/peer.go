@@ -64,7 +64,21 @@ func (s *State) queue(p *peer, id ID) {
 	}
 	p.due[id] = 0
 	p.wait = append(p.wait, id)
+	if len(p.wait) > 2*len(p.due)+64 {
+		p.tidy()
+	}
 	s.wake(p)
+}
+
+// tidy forgets what waits twice, or no more.
+func (p *peer) tidy() {
+	seen := map[ID]bool{}
+	p.wait = slices.DeleteFunc(p.wait, func(id ID) bool {
+		due, ok := p.due[id]
+		void := !ok || due != 0 || seen[id]
+		seen[id] = true
+		return void
+	})
 }
 
 // wake has Poll look at a neighbour.
