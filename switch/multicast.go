@@ -15,12 +15,13 @@ type Selector interface {
 	Select(f *frame.Frame) (to frame.Selection, some bool)
 }
 
-// multicast stages f for the members, and the peers of tunnels, of a selection. The gateway gets a copy as of other floods.
+// multicast stages f for the members, and the peers of tunnels, of a selection; those of a tunnel with a list for the group are the
+// peers of that list. The gateway gets a copy as of other floods.
 func (w *worker) multicast(f *frame.Frame, c *circuit, to *frame.Selection, localOnly bool) {
 	v, n := c.vsi.view.Load(), 0
-	if to.Tunnels && !localOnly {
-		for _, e := range v.members {
-			if e.port.tunnel != nil {
+	if !localOnly {
+		for _, e := range v.tunnels {
+			if to.Tunnels || e.hasGroup(f) {
 				n += w.copyTo(f, c, e, 0)
 			}
 		}
@@ -29,7 +30,7 @@ func (w *worker) multicast(f *frame.Frame, c *circuit, to *frame.Selection, loca
 	whole := uint16(0) // the tunnel whose flood list has got the frame
 	for d, ok := to.Next(); ok; d, ok = to.Next() {
 		e := v.find(d.Port())
-		if e == nil || e.port.tunnel != nil && (to.Tunnels || localOnly || d.Port() == whole) {
+		if e == nil || e.port.tunnel != nil && (to.Tunnels || localOnly || d.Port() == whole || e.hasGroup(f)) {
 			continue
 		}
 		if e.port.tunnel != nil && d.Peer() == 0 {

@@ -86,6 +86,16 @@ func TestSelection(t *testing.T) {
 			}
 			check.OK(t, l.s.FlushPort(a))
 		}
+		// The peers that a tunnel has for the group are those that it picks, whatever the Selector says of its peers.
+		tun.groups.Store(group, true)
+		for _, to := range []frame.Selection{{}, {Tunnels: true}, {Places: [2][]frame.Dest{{at(peers, 7), at(pb, 0)}}}} {
+			*p = picks{to: to}
+			a.send(eth(group, mac(6), 0x800, make([]byte, 46)...))
+			out := tun.sent()
+			check.Need(t, len(out) == 1 && out[0].Peer == 0, "to %+v: %v", to, out)
+			check.Equal(t, "copies to the port", len(b.sent()), len(to.Places[0])/2)
+		}
+		tun.groups.Clear()
 		// An entry for the group takes precedence.
 		*p = picks{}
 		check.OK(t, l.v.FDB().Set(group, at(pc, 0), fdb.Static))

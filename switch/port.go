@@ -12,7 +12,7 @@ import "github.com/vxswitch/vxswitch/frame"
 // [frame.Frame] describes; the default is Ethernet.
 //
 // A port may also have a method Name() string, which logs and statistics use, and the methods of
-// Pauser, Tunnel, Sender and Flooder.
+// Pauser, Tunnel, Sender, Flooder and Grouper.
 type Port interface {
 	// Readers returns the receive queues, at least one. The switch calls it once, when the port is
 	// attached, and runs one goroutine for each queue.
@@ -77,6 +77,11 @@ type Flooder interface {
 	// take, and of the longest that all of them take. A frame in between is flooded, and the tunnel
 	// counts the copies that do not fit.
 	FloodMTU(tag uint32) (some, all int)
+}
+
+// A Grouper is a Tunnel whose flood lists have peers for single group MACs. To such a MAC a Selector selects no other peers of it.
+type Grouper interface {
+	HasGroup(tag uint32, mac frame.MAC) bool // the switch calls it for frames that a Selector selects, from any goroutine
 }
 
 // A Pauser is a Port that can be detached without being closed. Between Pause and Resume every Read

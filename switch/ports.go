@@ -23,6 +23,7 @@ type port struct {
 	p        Port    // nil for the switch itself
 	tunnel   Tunnel  // p, if it is one
 	flooder  Flooder // likewise
+	grouper  Grouper // likewise
 	leader   Leader  // likewise
 	sender   Sender  // likewise
 	takes    frame.Offloads
@@ -57,6 +58,11 @@ func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 		mtu, _ = e.floodMTU()
 	}
 	return e.room(f, mtu)
+}
+
+// hasGroup reports whether e is a tunnel with peers for the group of f alone.
+func (e *circuit) hasGroup(f *frame.Frame) bool {
+	return e.port.grouper != nil && e.port.grouper.HasGroup(e.tag, frame.MAC(f.Bytes()))
 }
 
 // floodMTU returns the length of the longest frame that some receivers of a flood at e take, and of the
@@ -94,6 +100,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	x.of = x
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
+	x.grouper, _ = p.(Grouper)
 	x.leader, _ = p.(Leader)
 	x.sender, _ = p.(Sender)
 	if o, ok := p.(Offloader); ok {

@@ -80,6 +80,7 @@ func (s *stub) Write(out []frame.Out) error {
 type stubTunnel struct {
 	*stub
 	open    sync.Map
+	groups  sync.Map // by MAC
 	retired atomic.Pointer[[]uint16]
 	freed   atomic.Int32
 	tell    atomic.Pointer[func(frame.Event)]
@@ -89,6 +90,11 @@ type stubTunnel struct {
 func (s *stubTunnel) Control() frame.TunnelControl { return s }
 
 func (s *stubTunnel) Open(tag uint32) error { s.open.Store(tag, true); return nil }
+
+func (s *stubTunnel) HasGroup(_ uint32, mac frame.MAC) bool {
+	_, ok := s.groups.Load(mac)
+	return ok
+}
 
 func (s *stubTunnel) Shut(tag uint32) { s.open.Delete(tag) }
 

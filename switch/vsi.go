@@ -77,6 +77,7 @@ type VSI struct {
 type view struct {
 	own     *circuit   // port 0: the switch itself
 	members []*circuit // flooding goes in this order
+	tunnels []*circuit // of these
 	byPort  []member   // the same by port number: open addressing, at most half full
 }
 
@@ -92,6 +93,9 @@ func newView(own *circuit, members []*circuit) *view {
 	}
 	v := &view{own: own, members: members, byPort: make([]member, size)}
 	for _, c := range members {
+		if c.port.tunnel != nil {
+			v.tunnels = append(v.tunnels, c)
+		}
 		i := int(c.port.num)
 		for v.byPort[i&(size-1)].c != nil {
 			i++

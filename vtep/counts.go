@@ -100,20 +100,16 @@ func (l *floodList) pass() {
 			h.flooded.add(frames, bytes)
 		}
 	}
-	if l.pruned != nil {
-		for _, x := range l.pruned {
-			x.pass()
-		}
+	for x := range l.parts {
+		x.pass()
 	}
 }
 
 // replaced passes on the counts of a list that is in use no more, except by who has it already.
 func (l *floodList) replaced() {
 	l.old.Store(true)
-	if l.pruned != nil {
-		for _, x := range l.pruned {
-			x.old.Store(true)
-		}
+	for x := range l.parts {
+		x.old.Store(true)
 	}
 	l.pass()
 }

@@ -33,7 +33,9 @@ type floodList struct {
 	groups []*hop
 	given  []floodEntry     // what SetFlood was given, if that includes our own address
 	no     map[*hop]pruning // of entries that do not get all frames
-	pruned *[2]*floodList   // for broadcast and multicast, and for unknown unicast; nil = this list, for both
+	pruned *[2]*floodList   // for broadcast and multicast, and for unknown unicast; nil = this list, for all frames
+	single []groupEntry     // for single MACs; their hops are in this list, too
+	macs   map[frame.MAC]*floodList
 
 	sent count       // to all hops, not passed on yet
 	old  atomic.Bool // another list has replaced it
@@ -51,13 +53,15 @@ func (l *floodList) all(yield func(*hop) bool) {
 
 // entries returns peers and groups.
 func (l *floodList) entries() (es []floodEntry) {
-	for s, to := range l.to {
-		for i, e := range to {
-			es = append(es, floodEntry{e, l.no[l.hops[s][i]]})
+	for h := range l.all {
+		if l.no[h]&groupOnly == 0 {
+			es = append(es, floodEntry{Endpoint: h.to.Load()[0], no: l.no[h]})
 		}
 	}
-	for _, h := range l.groups {
-		es = append(es, floodEntry{h.to.Load()[0], l.no[h]})
+	for _, e := range l.single {
+		if e.hop != nil {
+			es = append(es, floodEntry{e.hop.to.Load()[0], e.mac, e.no})
+		}
 	}
 	return es
 }
@@ -128,15 +132,24 @@ func (v *VTEP) SetFloodPeers(vni frame.VNI, peers ...FloodPeer) error {
 		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
 	es := make([]floodEntry, 0, len(peers))
-	seen := make(map[frame.Endpoint]bool, len(peers))
+	seen := make(map[floodEntry]bool, len(peers))
+	macs := map[frame.MAC]bool{}
 	for _, p := range peers {
 		e, err := v.floodEntry(p.Addr)
 		if err != nil {
 			return err
 		}
-		if !seen[e.Host()] {
-			seen[e.Host()] = true
-			es = append(es, floodEntry{e, p.pruning()})
+		if !p.MAC.IsZero() {
+			if !p.MAC.IsGroup() {
+				return fmt.Errorf("vtep: flood list: MAC %v: must be that of a group", p.MAC)
+			}
+			if macs[p.MAC] = true; len(macs) > MaxGroups {
+				return fmt.Errorf("vtep: flood list: %w", ErrGroups)
+			}
+		}
+		if k := (floodEntry{Endpoint: e.Host(), mac: p.MAC}); !seen[k] {
+			seen[k] = true
+			es = append(es, floodEntry{e, p.MAC, p.pruning()})
 		}
 	}
 	v.mu.Lock()
@@ -158,27 +171,31 @@ func (v *VTEP) CheckFlood(peer netip.AddrPort) error {
 
 // setFlood does the work of SetFlood. v.mu is held.
 func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
-	l := &floodList{}
+	l := &floodList{no: map[*hop]pruning{}}
+	seen := make(map[*hop]bool, len(es))
 	for _, e := range es {
+		var h *hop
 		if v.isLocal(e.Endpoint) {
 			l.given = es
-			continue
-		}
-		h, err := v.peer(e.Endpoint)
-		if err != nil {
-			return err
-		}
-		if e.no != 0 {
-			if l.no == nil {
-				l.no = map[*hop]pruning{}
-			}
-			l.no[h] = e.no
-		}
-		if s := h.family; h.mcast {
-			l.groups = append(l.groups, h)
 		} else {
-			l.to[s] = append(l.to[s], h.to.Load()[0])
-			l.hops[s] = append(l.hops[s], h)
+			var err error
+			if h, err = v.peer(e.Endpoint); err != nil {
+				return err
+			}
+		}
+		if no := e.no; !e.mac.IsZero() {
+			l.single = append(l.single, groupEntry{h, e.mac, e.no})
+			if h != nil && !seen[h] {
+				l.no[h] = noBroadcast | noUnknown | groupOnly
+			}
+		} else if h != nil {
+			if delete(l.no, h); no != 0 {
+				l.no[h] = no
+			}
+		}
+		if h != nil && !seen[h] {
+			seen[h] = true
+			l.add(h)
 		}
 	}
 	l.prune()
@@ -232,8 +249,8 @@ func (v *VTEP) Flood(vni frame.VNI) []netip.AddrPort {
 		return nil
 	}
 	var out []netip.AddrPort
-	for _, e := range n.flood.Load().entries() {
-		out = append(out, v.addr(e.Endpoint))
+	for h := range n.flood.Load().all {
+		out = append(out, v.addr(h.to.Load()[0]))
 	}
 	return out
 }

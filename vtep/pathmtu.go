@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -41,7 +42,8 @@ func (v *VTEP) MTU(peer uint16) int {
 }
 
 // FloodMTU returns the length of the longest inner frame that fits to some members of the flood list of a VNI,
-// and of the longest that fits to all of them. A frame in between loses the copies that do not fit.
+// and of the longest that fits to all of them, but for those that are there for single MACs. A frame in between loses the copies
+// that do not fit.
 func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	varied := v.varied.Load() != 0
 	n, ok := v.networks.Load(vniKey(tag))
@@ -51,11 +53,15 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	l := n.flood.Load()
 	for _, hops := range [...][]*hop{l.hops[family4], l.hops[family6], l.groups} {
 		for _, h := range hops {
-			if l.no[h] == noBroadcast|noUnknown {
+			no := l.no[h]
+			if no == noBroadcast|noUnknown {
 				continue
 			}
 			m := v.mtuTo(h)
-			if some = max(some, m); all == 0 || m < all {
+			if some = max(some, m); no&groupOnly != 0 {
+				continue
+			}
+			if all == 0 || m < all {
 				all = m
 			}
 			if !varied && !h.mcast {
@@ -66,7 +72,7 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	if some == 0 {
 		return v.least(), v.least()
 	}
-	return some, all
+	return some, cmp.Or(all, some)
 }
 
 // oneFamily reports whether there is only one underlay.

@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -22,6 +23,7 @@ func outOf(dst frame.MAC, skip uint16) []frame.Out {
 // settings and the underlay.
 func TestPrunedFlood(t *testing.T) {
 	unicast, multicast := frame.MAC{2, 0, 0, 0, 0, 5}, frame.MAC{1, 0, 0x5e, 0, 0, 5}
+	groups := []frame.MAC{{1, 0, 0x5e, 1, 1, 1}, {0x33, 0x33, 0, 1, 0, 1}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
 		u, six := fake4(), fake6()
@@ -33,13 +35,28 @@ func TestPrunedFlood(t *testing.T) {
 			if r.IntN(3) == 0 {
 				a = at6(i)
 			}
-			list = append(list, FloodPeer{a, r.IntN(2) == 0, r.IntN(2) == 0})
+			for _, mac := range groups {
+				if r.IntN(4) == 0 {
+					list = append(list, FloodPeer{Addr: a, MAC: mac, NoBroadcast: r.IntN(4) == 0})
+				}
+			}
+			if r.IntN(4) > 0 {
+				list = append(list, FloodPeer{Addr: a, NoBroadcast: r.IntN(2) == 0, NoUnknown: r.IntN(2) == 0})
+			}
 		}
+		if len(list) == 0 {
+			continue
+		}
+		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		check.OK(t, v.SetFloodPeers(vni, list...))
 		if round%3 == 1 { // another port for one of them
-			a := &list[0].Addr
-			*a = netip.AddrPortFrom(a.Addr(), 9999)
-			check.Must(v.AddPeer(*a))(t)
+			a := list[0].Addr.Addr()
+			for i := range list {
+				if list[i].Addr.Addr() == a {
+					list[i].Addr = netip.AddrPortFrom(a, 9999)
+				}
+			}
+			check.Must(v.AddPeer(list[0].Addr))(t)
 		}
 		if round%3 == 2 {
 			u = fakeAt(netip.MustParseAddrPort("192.0.2.9:4789"))
@@ -49,14 +66,22 @@ func TestPrunedFlood(t *testing.T) {
 			check.OK(t, v.SetPeers([]PeerConfig{{Address: list[0].Addr.Addr(), Header: Header{TTL: 9}}}))
 		}
 		got := v.FloodPeers(vni)
-		slices.SortFunc(got, func(a, b FloodPeer) int { return a.Addr.Compare(b.Addr) })
-		sorted := slices.Clone(list)
-		slices.SortFunc(sorted, func(a, b FloodPeer) int { return a.Addr.Compare(b.Addr) })
-		if !slices.Equal(got, sorted) || len(v.Flood(vni)) != len(list) {
+		order := func(a, b FloodPeer) int {
+			return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()))
+		}
+		slices.SortFunc(got, order)
+		sorted := slices.SortedFunc(slices.Values(list), order)
+		peers := map[netip.AddrPort]bool{}
+		for _, p := range list {
+			peers[p.Addr] = true
+		}
+		if !slices.Equal(got, sorted) || len(v.Flood(vni)) != len(peers) {
 			t.Fatalf("list %v, want %v", got, sorted)
 		}
 		w := v.Writer(0)
-		for _, dst := range []frame.MAC{frame.Broadcast, multicast, unicast} {
+		for _, dst := range append(groups, frame.Broadcast, multicast, unicast) {
+			alone := slices.ContainsFunc(list, func(p FloodPeer) bool { return p.MAC == dst })
+			check.Equal(t, "HasGroup", v.HasGroup(vni, dst), alone)
 			u.sent, six.sent = nil, nil
 			o := outOf(dst, 0)
 			check.OK(t, w.Write(o))
@@ -65,7 +90,7 @@ func TestPrunedFlood(t *testing.T) {
 				to = append(to, s.to...)
 			}
 			for _, p := range list {
-				if dst == unicast && !p.NoUnknown || dst != unicast && !p.NoBroadcast {
+				if (dst == unicast && !p.NoUnknown || dst != unicast && !p.NoBroadcast) && (p.MAC == dst || p.MAC.IsZero() && !alone) {
 					want = append(want, p.Addr)
 				}
 			}
@@ -119,6 +144,53 @@ func TestPrunedEmpty(t *testing.T) {
 	check.Equal(t, "dropped", o[0].Drop, frame.NotDropped)
 }
 
+// Frames to a group whose only entry is the VTEP itself go nowhere, until the VTEP has another address. Copies count for their
+// peers, and allocate nothing.
+func TestFloodOfGroup(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	check.OK(t, v.Control().Open(vni))
+	one, own := frame.MAC{1, 0, 0x5e, 1, 1, 1}, frame.MAC{1, 0, 0x5e, 1, 1, 2}
+	self := netip.AddrPortFrom(u.LocalAddr().Addr(), 0)
+	check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1)}, FloodPeer{Addr: at(2), MAC: one}, FloodPeer{Addr: self, MAC: own}))
+	w, nums := v.Writer(0), []uint16{addPeer(t, v, at(1)), addPeer(t, v, at(2))}
+	for _, x := range []struct {
+		dst  frame.MAC
+		skip uint16
+		drop frame.Reason
+	}{{one, 0, 0}, {one, nums[0], 0}, {one, nums[1], frame.NoPeer}, {own, 0, frame.NoPeer}, {frame.Broadcast, 0, 0}} {
+		o := outOf(x.dst, x.skip)
+		check.OK(t, w.Write(o))
+		check.Equal(t, "dropped", o[0].Drop, x.drop)
+	}
+	u.send = func([]frame.Datagram) error { return nil }
+	o := outOf(one, 0)
+	if n := testing.AllocsPerRun(20, func() { check.OK(t, w.Write(o)) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	check.OK(t, v.SetFlood(vni, at(1)))
+	check.Equal(t, "to the first", v.countsOf(nums[0]).Tx.Frames, 1)
+	check.Equal(t, "to the second", v.countsOf(nums[1]).Tx.Frames, 2+21)
+
+	check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1)}, FloodPeer{Addr: self, MAC: own}))
+	check.OK(t, v.SetUnderlay(fakeAt(netip.MustParseAddrPort("192.0.2.9:4789"))))
+	check.Equal(t, "entries", len(v.FloodPeers(vni)), 2)
+}
+
+// A list with an entry too many, or for the MAC of a host, is refused as a whole.
+func TestGroupsRefused(t *testing.T) {
+	v := newVTEP(t, nil, fake4())
+	check.OK(t, v.Control().Open(vni))
+	var list []FloodPeer
+	for i := range MaxGroups {
+		list = append(list, FloodPeer{Addr: at(1), MAC: frame.MAC{1, 0, 0x5e, 0, byte(i >> 8), byte(i)}})
+	}
+	check.OK(t, v.SetFloodPeers(vni, list...))
+	check.ErrorIs(t, "one more", v.SetFloodPeers(vni, append(list, FloodPeer{Addr: at(2), MAC: frame.MAC{1}})...), ErrGroups)
+	check.ErrorHas(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1), MAC: frame.MAC{2}}), "vtep: flood list: MAC 02:00:00:00:00:00: must be that of a group")
+	check.Equal(t, "entries", len(v.FloodPeers(vni)), MaxGroups)
+}
+
 // A peer that gets no flooded frame does not count for what fits.
 func TestFloodMTUOfPruned(t *testing.T) {
 	const fits4, fits6 = 1500 - 36, 1500 - 56
@@ -128,8 +200,13 @@ func TestFloodMTUOfPruned(t *testing.T) {
 		no  [2]bool
 		all int
 	}{{[2]bool{}, fits6}, {[2]bool{true, false}, fits6}, {[2]bool{false, true}, fits6}, {[2]bool{true, true}, fits4}} {
-		check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1)}, FloodPeer{at6(1), x.no[0], x.no[1]}))
+		check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1)}, FloodPeer{Addr: at6(1), NoBroadcast: x.no[0], NoUnknown: x.no[1]}))
 		some, all := v.FloodMTU(vni)
 		check.Equal(t, "fits some and all", [2]int{some, all}, [2]int{fits4, x.all})
+	}
+	for _, list := range [][]FloodPeer{{{Addr: at(1)}, {Addr: at6(1), MAC: frame.MAC{1}}}, {{Addr: at(1), MAC: frame.MAC{1}}}} { // those of a group count for some alone
+		check.OK(t, v.SetFloodPeers(vni, list...))
+		some, all := v.FloodMTU(vni)
+		check.Equal(t, "fits some and all", [2]int{some, all}, [2]int{fits4, fits4})
 	}
 }

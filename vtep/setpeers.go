@@ -119,7 +119,7 @@ func (v *VTEP) updatePort(h *hop) bool {
 func (v *VTEP) updateFloodPorts() {
 	for _, n := range v.networks.All() {
 		old := n.flood.Load()
-		l := &floodList{hops: old.hops, groups: old.groups, given: old.given, no: old.no}
+		l := &floodList{hops: old.hops, groups: old.groups, given: old.given, no: old.no, single: old.single}
 		differs := false
 		for s := range old.hops {
 			for i, h := range old.hops[s] {

@@ -36,7 +36,7 @@ policy.side.portless policy.side.ports policy.side.scratch policy.side.some
 port.glue.links port.glue.watches port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Flow.carried switch.Switch.byPort switch.Switch.failed switch.Switch.fibs switch.Switch.judges switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.VSI.tallies switch.port.tallies switch.numbers.free switch.port.circuits switch.port.members switch.port.matching
-switch.role.shared switch.port.readers switch.port.workers switch.view.byPort switch.view.members
+switch.role.shared switch.port.readers switch.port.workers switch.view.byPort switch.view.members switch.view.tunnels
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
 underlay.Portable.joined underlay.Portable.senders underlay.Portable.socks underlay.portableSet.socks
 underlay.base.senders underlay.errWatch.socks underlay.groups.socks
@@ -54,7 +54,7 @@ evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/inte
 evpn/internal/table.Table.own evpn/internal/table.Table.segments evpn/internal/table.Table.vrfs evpn/internal/table.Table.vrfsOf evpn/internal/table.host.fixed
 evpn/internal/table.Table.homed evpn/internal/table.Table.ports evpn/internal/table.homed.forward evpn/internal/table.homed.roles
 evpn/internal/table.nothing.told evpn/internal/table.vrf.own
-offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
+offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.macs vtep.floodList.no vtep.floodList.single vtep.floodList.to vtep.hop.group
 `
 
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
