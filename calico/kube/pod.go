@@ -41,7 +41,7 @@ const (
 	orchestrator = "k8s"
 )
 
-// maxAccount is how long the name of a service account may be that is a label.
+// maxAccount is how long the name of a service account may be that is a label of the resource. The spec has one of any length.
 const maxAccount = 62
 
 // pod is a WorkloadEndpoint, but for a pod on the network of the host, or without an address or a node: that is none yet, or no
@@ -62,8 +62,8 @@ func pod(c *Config, x runtime.Object) []said {
 	delete(m.Labels, labelAccount)
 	if account := p.Spec.ServiceAccountName; account != "" {
 		s.Profiles = append(s.Profiles, accountProfile(p.Namespace, account))
-		if len(account) <= maxAccount {
-			s.ServiceAccountName, m.Labels[labelAccount] = account, account
+		if s.ServiceAccountName = account; len(account) <= maxAccount {
+			m.Labels[labelAccount] = account
 		}
 	}
 	for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
