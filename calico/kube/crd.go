@@ -53,11 +53,13 @@ type said struct {
 
 // A value is a resource as calicoctl writes it in etcd.
 type value struct {
+	Kind     string          `json:"kind,omitempty"` // if it is another one than the key says
 	Metadata metadata        `json:"metadata"`
 	Spec     json.RawMessage `json:"spec,omitempty"`
 }
 
 type metadata struct {
+	kind      string            // of the value
 	Name      string            `json:"name,omitempty"`
 	Namespace string            `json:"namespace,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
@@ -72,7 +74,7 @@ func says(k resource.Kind, m metadata, spec any) said {
 	s := said{key: resource.Key{Kind: k, Name: name}.Path("")}
 	text, err := json.Marshal(spec)
 	if err == nil {
-		s.value, err = json.Marshal(value{m, text})
+		s.value, err = json.Marshal(value{m.kind, m, text})
 	}
 	if err != nil {
 		s.value, s.err = nil, err
@@ -125,9 +127,6 @@ func orWrong(s said, err error) said {
 	return s
 }
 
-// policyPrefix is how the names of policies begin that are NetworkPolicies of Kubernetes.
-const policyPrefix = "knp.default."
-
 // policy is a policy. Its name is that in the annotation. Policies of older releases of Calico have none there, and the object has that of
 // the default tier in front; others have that of their tier in both.
 func policy(k resource.Kind) func(*Config, runtime.Object) []said {
@@ -144,8 +143,8 @@ func policy(k resource.Kind) func(*Config, runtime.Object) []said {
 		case m.Name != o.Name && tier+m.Name != o.Name:
 			return []said{o.wrong(k, fmt.Errorf("annotation %s: name %.100q must be that of the object", annotationMetadata, m.Name))}
 		}
-		if strings.HasPrefix(m.Name, policyPrefix) {
-			return []said{o.wrong(k, errors.New("a name that begins with "+policyPrefix+" is that of a NetworkPolicy of Kubernetes"))}
+		if strings.HasPrefix(m.Name, resource.KubernetesPrefix) {
+			return []said{o.wrong(k, errors.New("a name that begins with "+resource.KubernetesPrefix+" is that of a NetworkPolicy of Kubernetes"))}
 		}
 		return []said{says(k, m, o.Spec)}
 	}

@@ -47,7 +47,7 @@ const policyOrder = 1000
 // wrong; a rule with a network or a port that is none is left out, as all rules that are wrong and allow.
 func networkPolicy(_ *Config, x runtime.Object) []said {
 	n := x.(*networkingv1.NetworkPolicy)
-	m := metadata{Name: policyPrefix + n.Name, Namespace: n.Namespace}
+	m := metadata{kind: resource.KubernetesPolicy, Name: resource.KubernetesPrefix + n.Name, Namespace: n.Namespace}
 	s := policySpec{Order: policyOrder, Tier: "default"}
 	var err error
 	if s.Selector, err = podSelector(&n.Spec.PodSelector); err != nil {

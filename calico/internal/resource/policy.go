@@ -51,12 +51,20 @@ type Policy struct {
 	Ingress, Egress *Rules             // nil if it is not about this direction
 	Host            bool               // it is about host endpoints alone, with doNotTrack or preDNAT
 	Forward         bool               // and about what is forwarded to host endpoints
+	Kubernetes      bool               // it is one of Kubernetes, by the API of that
 }
 
 // Rules are those of one direction, in order.
 type Rules []PolicyRule
 
+// What a NetworkPolicy of Kubernetes is called in the datastore, and its kind if the API of Kubernetes is that.
+const (
+	KubernetesPrefix = "knp.default."
+	KubernetesPolicy = "KubernetesNetworkPolicy"
+)
+
 type rawPolicy struct {
+	Kind string `json:"kind"`
 	Spec struct {
 		Tier                   string            `json:"tier"`
 		Order                  *float64          `json:"order"`
@@ -76,7 +84,7 @@ type rawPolicy struct {
 // the types that the rules make.
 func (r *rawPolicy) read(namespace string) (*Policy, error) {
 	s := &r.Spec
-	p := &Policy{Tier: s.Tier, Order: order(s.Order), Host: s.DoNotTrack || s.PreDNAT, Forward: s.ApplyOnForward}
+	p := &Policy{Tier: s.Tier, Order: order(s.Order), Host: s.DoNotTrack || s.PreDNAT, Forward: s.ApplyOnForward, Kubernetes: r.Kind == KubernetesPolicy}
 	if p.Tier == "" {
 		p.Tier = "default"
 	}

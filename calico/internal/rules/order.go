@@ -59,8 +59,7 @@ func (x *Compiler) readTiers() {
 	add := func(k resource.Kind, kind string) {
 		for name, p := range model.All[resource.Policy](x.s, k) {
 			o := &ordered{Policy: p, key: resource.Key{Kind: k, Name: name}}
-			namespace, short := o.key.Split()
-			o.tie = strings.Join([]string{short, namespace, kind}, "/")
+			o.tie = o.tieOf(kind)
 			t := by[p.Tier]
 			if t == nil {
 				t = &tier{name: p.Tier, order: math.Inf(1), missing: true}
@@ -89,6 +88,15 @@ func (x *Compiler) readTiers() {
 	for _, t := range x.tiers {
 		slices.SortFunc(t.policies, func(a, b *ordered) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.tie, b.tie)) })
 	}
+}
+
+// tieOf returns name, namespace and kind, as Felix has them.
+func (p *ordered) tieOf(kind string) string {
+	namespace, name := p.key.Split()
+	if p.Kubernetes {
+		name, kind = strings.TrimPrefix(name, resource.KubernetesPrefix), resource.KubernetesPolicy
+	}
+	return strings.Join([]string{name, namespace, kind}, "/")
 }
 
 // named names what of a policy is not done.

@@ -184,6 +184,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
+func ofKubernetes(policy string) string { return `{"kind":"KubernetesNetworkPolicy",` + policy[1:] }
+
 // Rules that decide, in the order of tiers and policies.
 func TestOrder(t *testing.T) {
 	// p is a policy of a tier, with an order and the actions of its rules.
@@ -213,6 +215,9 @@ func TestOrder(t *testing.T) {
 		"tie: by name":                    {data{"globalnetworkpolicies/b": p("default", "1", "Deny"), "globalnetworkpolicies/a": p("default", "1", "Allow")}, true},
 		"tie: by name before kind":        {data{"globalnetworkpolicies/b": p("default", "1", "Deny"), "networkpolicies/prod/a": p("default", "1", "Allow")}, true},
 		"tie: one name, global first":     {data{"globalnetworkpolicies/a": p("default", "", "Allow"), "networkpolicies/prod/a": p("default", "", "Deny")}, true},
+		"tie: one of Kubernetes":          {data{"networkpolicies/prod/p": p("default", "1", "Deny"), "networkpolicies/prod/knp.default.web": ofKubernetes(p("default", "1", "Allow"))}, false},
+		"tie: and before it":              {data{"networkpolicies/prod/p": p("default", "1", "Deny"), "networkpolicies/prod/knp.default.a": ofKubernetes(p("default", "1", "Allow"))}, true},
+		"tie: one of Kubernetes in etcd":  {data{"networkpolicies/prod/p": p("default", "1", "Deny"), "networkpolicies/prod/knp.default.web": p("default", "1", "Allow")}, true},
 		"pass skips the rest of the tier": {data{"globalnetworkpolicies/a": p("a", "1", "Pass"), "globalnetworkpolicies/b": p("a", "2", "Deny")}, true},
 		"pass through three tiers": {data{"globalnetworkpolicies/a": p("a", "1", "Pass", "Deny"), "globalnetworkpolicies/b": p("b", "1", "Pass", "Deny"),
 			"globalnetworkpolicies/c": p("c", "1", "Pass", "Deny")}, true},
