@@ -226,7 +226,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.applyPolicies()
 	const gone = "spec.tier: there is no tiers/gone that could be read: it is behind all others, and denies"
 	check.Equal(t, "after", status(), strings.Join([]string{
-		`cali1 true "x/a-k8s-w1-eth0" [10.65.1.1] [networkpolicies/x/p globalnetworkpolicies/late profiles/kns.x] [networkpolicies/x/p: spec.ingress[0]: http is not carried: the rule is left out networkpolicies/x/p: ` + gone + ` globalnetworkpolicies/late: ` + gone + `] ""`,
+		`cali1 true "x/a-k8s-w1-eth0" [10.65.1.1] [networkpolicies/x/p globalnetworkpolicies/late profiles/kns.x] [networkpolicies/x/p: ` + gone + ` networkpolicies/x/p: spec.ingress[0]: http is not carried: the rule is left out globalnetworkpolicies/late: ` + gone + `] ""`,
 		`cali2 false "" [] [] [] "is the port of workloadendpoints/x/a-k8s-w2-eth0 and of workloadendpoints/x/a-k8s-w3-eth0"`,
 		`cali9 true "" [] [] [] "no WorkloadEndpoint of the node is known"`,
 		`vm false "x/a-k8s-vm-eth0" [10.65.1.5] [globalnetworkpolicies/late profiles/kns.x] [globalnetworkpolicies/late: ` + gone + `] ""`,

@@ -27,7 +27,8 @@ type ordered struct {
 	key   resource.Key
 	tie   string // decides between policies of one order
 	in    *tier
-	rules *ruled // nil until somebody needs them
+	lacks []string // what of it is not done
+	rules *ruled   // nil until somebody needs them
 }
 
 // A ruled is the rules of a policy, or of a profile, for each direction that it is about.
@@ -68,7 +69,9 @@ func (x *Compiler) readTiers() {
 			}
 			o.in = t
 			if was := old[p]; was != nil && was.in.pass == t.pass && was.in.missing == t.missing {
-				o.rules = was.rules
+				o.lacks, o.rules = was.lacks, was.rules
+			} else {
+				o.lacks = o.notDone()
 			}
 			t.policies = append(t.policies, o)
 			x.read = append(x.read, o)
@@ -99,22 +102,15 @@ func (p *ordered) tieOf(kind string) string {
 	return strings.Join([]string{name, namespace, kind}, "/")
 }
 
-// named names what of a policy is not done.
-func (x *Compiler) named(p *ordered) {
-	if p.in.missing {
-		x.problem(p.key.String(), "spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier)
-	}
-	for _, why := range p.notDone() {
-		x.problem(p.key.String(), "%s", why)
-	}
-}
-
 // notDone says what of a policy is not done.
 func (p *ordered) notDone() (list []string) {
-	switch {
-	case p.Host:
-		return []string{"spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone"}
-	case p.Forward:
+	if p.in.missing {
+		list = append(list, fmt.Sprintf("spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier))
+	}
+	if p.Host {
+		return append(list, "spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone")
+	}
+	if p.Forward {
 		list = append(list, "spec.applyOnForward is not carried: it is about host endpoints, and workloads have the policy")
 	}
 	return append(list, wrong(p.Ingress, p.Egress)...)
@@ -151,14 +147,11 @@ func (r *ruled) lack(list ...string) {
 	}
 }
 
-// ruled returns the rules of a policy of a tier.
-func (x *Compiler) ruled(t *tier, p *ordered) *ruled {
+// ruled returns the rules of a policy.
+func (x *Compiler) ruled(p *ordered) *ruled {
 	if p.rules == nil {
-		p.rules = x.convert("tier "+t.name, !t.pass, p.key, p.Ingress, p.Egress)
-		p.rules.lack(p.notDone()...)
-		if t.missing {
-			p.rules.lack(fmt.Sprintf("spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", t.name))
-		}
+		p.rules = x.convert("tier "+p.in.name, !p.in.pass, p.key, p.Ingress, p.Egress)
+		p.rules.lack(p.lacks...)
 	}
 	return p.rules
 }

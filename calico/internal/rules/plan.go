@@ -103,12 +103,7 @@ type choice struct {
 	labels []selector.Labels
 	round  uint64
 	by     map[*resource.Policy]bool
-	list   []selected
-}
-
-type selected struct {
-	*tier
-	*ordered
+	list   []*ordered
 }
 
 // A made is a Ruling, and its config even if that has too many rules.
@@ -133,7 +128,7 @@ func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, kno
 	if known {
 		x.change(keys)
 	} else {
-		*x = Compiler{Work: x.Work, node: node, s: s, profiles: map[string]*profiled{}}
+		*x = Compiler{Work: x.Work, node: node, s: s, profiles: map[string]*profiled{}, chosen: map[string]*choice{}}
 		x.sets.read(s, &x.Work)
 		x.readTiers()
 	}
@@ -144,7 +139,9 @@ func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, kno
 	}
 	x.closed()
 	for _, p := range x.read {
-		x.named(p)
+		for _, why := range p.lacks {
+			x.problem(p.key.String(), "%s", why)
+		}
 	}
 	x.readProfiles()
 	x.readFelix(node)
@@ -184,11 +181,11 @@ func (x *Compiler) change(keys []resource.Key) {
 
 // settle forgets what this plan has not used.
 func (x *Compiler) settle() {
-	used := map[*policy.Config]bool{}
 	for _, m := range x.made {
-		used[m.all] = true
+		x.sets.use(m.all)
 	}
-	x.sets.settle(used)
+	settle(x.sets.nets)
+	settle(x.sets.ports)
 	x.rulings = x.made
 	for _, p := range x.read {
 		if p.rules != nil && p.rules.used != x.n {
@@ -264,8 +261,8 @@ func (x *Compiler) ruling(name string, e *resource.Endpoint) *Ruling {
 		return x.together("\x00"+why, nil, why)
 	}
 	var list []*ruled
-	for _, c := range x.choose(name, x.sets.labels(e.Labels, e.Profiles)) {
-		list = append(list, x.ruled(c.tier, c.ordered))
+	for _, p := range x.choose(name, x.sets.labels(e.Labels, e.Profiles)) {
+		list = append(list, x.ruled(p))
 	}
 	seen := map[string]bool{}
 	for _, p := range e.Profiles {
@@ -287,13 +284,10 @@ func (x *Compiler) ruling(name string, e *resource.Endpoint) *Ruling {
 }
 
 // choose returns the policies of an endpoint with labels, in order. Those that were there when it was asked before are not asked again.
-func (x *Compiler) choose(name string, labels []selector.Labels) []selected {
+func (x *Compiler) choose(name string, labels []selector.Labels) []*ordered {
 	c := x.chosen[name]
 	if c == nil || !reflect.DeepEqual(c.labels, labels) {
 		c = &choice{labels: labels}
-		if x.chosen == nil {
-			x.chosen = map[string]*choice{}
-		}
 		x.chosen[name] = c
 	}
 	if c.round == x.round {
@@ -304,14 +298,17 @@ func (x *Compiler) choose(name string, labels []selector.Labels) []selected {
 	c.by, c.list, c.round = map[*resource.Policy]bool{}, nil, x.round
 	for _, t := range x.tiers {
 		for _, p := range t.policies {
+			if p.Host {
+				continue
+			}
 			is := was[p.Policy]
-			if !p.Host && !(knows && x.before[p.Policy]) {
+			if !knows || !x.before[p.Policy] {
 				x.Work.Selected++
 				is = p.Selector.Matches(labels...)
 			}
-			if !p.Host && is {
+			if is {
 				c.by[p.Policy] = true
-				c.list = append(c.list, selected{t, p})
+				c.list = append(c.list, p)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ type set[T comparable] struct {
 	list  []T       // in order, each once
 	more  map[T]int // that several things have: how many besides the first
 	given bool      // a config has the list, which does not change any more
+	used  bool      // by a config of this plan
 }
 
 func newSet[T comparable](things map[resource.Key]*thing, order func(a, b T) int, of func(*thing) []T) *set[T] {
@@ -98,11 +99,12 @@ func again[T comparable](lists map[string][]T, sets map[string]*set[T]) map[stri
 	return is
 }
 
-func settle[T comparable](sets map[string]*set[T], used map[string]bool) {
+// settle ends a plan: lists that configs have stay as they are, and sets that no config has are forgotten.
+func settle[T comparable](sets map[string]*set[T]) {
 	for name, s := range sets {
-		s.given = true
-		if !used[name] {
+		if !s.used {
 			delete(sets, name)
 		}
+		s.given, s.used = true, false
 	}
 }

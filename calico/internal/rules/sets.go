@@ -185,17 +185,12 @@ func (s *sets) again(cfg *policy.Config) *policy.Config {
 	return &is
 }
 
-// settle ends a change: lists that configs have stay as they are. Sets that no config has are forgotten.
-func (s *sets) settle(used map[*policy.Config]bool) {
-	nets, ports := map[string]bool{}, map[string]bool{}
-	for cfg := range used {
-		for name := range cfg.Sets {
-			nets[name] = true
-		}
-		for name := range cfg.PortSets {
-			ports[name] = true
-		}
+// use notes that a config has sets.
+func (s *sets) use(cfg *policy.Config) {
+	for name := range cfg.Sets {
+		s.nets[name].used = true
 	}
-	settle(s.nets, nets)
-	settle(s.ports, ports)
+	for name := range cfg.PortSets {
+		s.ports[name].used = true
+	}
 }
