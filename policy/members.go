@@ -221,18 +221,7 @@ func (m *members) change(x netip.Prefix, l label, add bool) bool {
 	if in {
 		m.release(was)
 	}
-	m.settle()
 	return true
-}
-
-// settle frees new classes that no member came to have.
-func (m *members) settle() {
-	for _, c := range m.fresh {
-		if k := &m.classes[c]; k.refs == 0 && k.labels != nil {
-			k.refs = 2
-			m.release(member{c, c})
-		}
-	}
 }
 
 // inside returns the prefixes inside x, without x, the shorter ones first.
