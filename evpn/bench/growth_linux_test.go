@@ -61,9 +61,12 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	frames := func(when string) {
 		took := p.took()
 		name := "a frame, " + when + ", "
-		g.Add(name+"p50", "µs", "", tool.Median, who, took...)
-		g.Add(name+"p99.9", "µs", "", 0.999, who, took...)
-		g.Add(name+"longest", "µs", "", 1, who, took...)
+		for _, x := range []struct {
+			name string
+			at   float64
+		}{{"p50", tool.Median}, {"p99.9", 0.999}, {"longest", 1}} {
+			g.Add(name+x.name, "µs", "", tool.Median, who, tool.Quantile(took, x.at))
+		}
 	}
 	time.Sleep(2 * time.Second)
 	frames("no routes yet")
