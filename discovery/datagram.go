@@ -28,10 +28,10 @@ const (
 
 // counts are of datagrams.
 type counts struct {
-	in, out       uint64
-	bytesIn, size uint64 // of payloads with seals
-	refused       map[string]uint64
-	rowErr        error
+	in, out           uint64
+	bytesIn, bytesOut uint64 // of payloads with seals
+	refused           map[string]uint64
+	rowErr            error
 }
 
 // send sends a message of our network.
@@ -50,7 +50,7 @@ func (s *Speaker) sendIn(network uint32, to netip.Addr, m any) {
 	}
 	b := s.sealer.Seal(s.keys, s.key, s.cfg.Local, to, time.Now(), wire.Append(nil, network, m))
 	s.counts.out++
-	s.counts.size += uint64(len(b))
+	s.counts.bytesOut += uint64(len(b))
 	if _, err := s.socket.WriteToUDPAddrPort(b, netip.AddrPortFrom(to, s.cfg.port())); err != nil {
 		s.counts.refused[Unsent]++
 	}
@@ -137,8 +137,7 @@ func (s *Speaker) hear(now time.Duration, from netip.Addr, network uint32, m any
 		if s.server == nil {
 			return Stranger
 		}
-		refused := s.server.Refused()
-		if s.server.Register(now, network, from, m); s.server.Refused() != refused {
+		if !s.server.Register(now, network, from, m) {
 			return NoRoom
 		}
 		return ""
@@ -169,11 +168,11 @@ func (s *Speaker) hear(now time.Duration, from netip.Addr, network uint32, m any
 			s.send(x.To, x.Hello)
 		}
 	case state.Message:
-		refused, full := s.state.Refused(), s.state.Full()
-		if s.state.Receive(now, from, m); s.state.Full() != full {
+		err := s.state.Receive(now, from, m)
+		if errors.Is(err, state.ErrFull) {
 			return NoRoom
 		}
-		ok = s.state.Refused() == refused
+		ok = err == nil
 	}
 	if !ok {
 		return Stranger

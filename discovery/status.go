@@ -73,7 +73,7 @@ type Host struct {
 func (s *Speaker) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Received: s.counts.in, ReceivedBytes: s.counts.bytesIn, Sent: s.counts.out, SentBytes: s.counts.size,
+	st := Status{Received: s.counts.in, ReceivedBytes: s.counts.bytesIn, Sent: s.counts.out, SentBytes: s.counts.bytesOut,
 		Refused: maps.Clone(s.counts.refused), RowErr: s.counts.rowErr}
 	for _, x := range s.member.Servers() {
 		st.Servers = append(st.Servers, ServerStatus(x))

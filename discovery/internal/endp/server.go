@@ -13,7 +13,6 @@ type Server struct {
 	networks map[uint32]*network
 	version  uint64 // of the last change in any network
 	clients  int
-	refused  uint64
 }
 
 type network struct {
@@ -43,11 +42,8 @@ func NewServer(now time.Duration, life uint64) *Server {
 // Clients returns how many clients there are.
 func (s *Server) Clients() int { return s.clients }
 
-// Refused counts the registrations that there was no room for.
-func (s *Server) Refused() uint64 { return s.refused }
-
-// Register lists a client, or forgets one that leaves.
-func (s *Server) Register(now time.Duration, id uint32, from netip.Addr, m Register) {
+// Register lists a client, or forgets one that leaves. It reports whether there was room.
+func (s *Server) Register(now time.Duration, id uint32, from netip.Addr, m Register) bool {
 	n := s.networks[id]
 	var c *client
 	if n != nil {
@@ -57,19 +53,18 @@ func (s *Server) Register(now time.Duration, id uint32, from netip.Addr, m Regis
 	switch {
 	case m.Leave && there:
 		s.leave(id, n, c)
-		return
+		return true
 	case m.Leave:
-		return
+		return true
 	case !there && s.clients >= MaxClients:
-		s.refused++
-		return
+		return false
 	case n == nil:
 		n = &network{clients: map[netip.Addr]*client{}, version: s.version, floor: s.version}
 		s.networks[id] = n
 	}
 	if there && c.Name == m.Name {
 		c.until = now + Age
-		return
+		return true
 	}
 	if c == nil {
 		c = new(client)
@@ -81,6 +76,7 @@ func (s *Server) Register(now time.Duration, id uint32, from netip.Addr, m Regis
 	}
 	c.Client, c.until = Client{Addr: from, Name: m.Name}, now+Age
 	s.note(n, c)
+	return true
 }
 
 // leave lists a client as one that has gone, and forgets a network without clients.

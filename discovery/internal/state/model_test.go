@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -267,32 +268,37 @@ func TestRefused(t *testing.T) {
 		s, a := New(addr(0), 1), advert(1, 1, Host{VNI: 7, MAC: frame.MACFrom(0x0200_0000_0001)})
 		s.Adjacent(0, addr(1), false)
 		change(&a)
-		if s.Receive(0, addr(1), Update{a}); s.Refused() != 1 || len(s.db.held) != 0 {
-			t.Errorf("%s: taken", name)
+		if err := s.Receive(0, addr(1), Update{a}); err != ErrRefused || len(s.db.held) != 0 {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s := New(addr(0), 1)
-	if s.Receive(0, addr(1), Update{advert(1, 1)}); s.Refused() != 1 || len(s.db.held) != 0 {
+	if err := s.Receive(0, addr(1), Update{advert(1, 1)}); err != ErrRefused || len(s.db.held) != 0 {
 		t.Error("a stranger is heard")
 	}
 	s.Adjacent(0, addr(1), false)
 	s.Poll(0)
-	if s.Receive(0, addr(1), Want{s.epoch, make([]ID, MaxEntries+1)}); s.Refused() != 2 {
+	if err := s.Receive(0, addr(1), Want{s.epoch, make([]ID, MaxEntries+1)}); err != ErrRefused {
 		t.Error("an answer that is too long is heard")
 	}
 }
 
-// There is a limit to advertisements, and what is over it is acknowledged and counted.
+// There is a limit to advertisements, and what is over it is acknowledged.
 func TestFull(t *testing.T) {
 	s := New(addr(0), 1)
 	s.Adjacent(0, addr(1), false)
 	for n := range uint32(MaxOwners + 1) {
 		a := advert(1, 1)
 		a.Owner = netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
-		s.Receive(0, addr(1), Update{a})
+		if err := s.Receive(0, addr(1), Update{a}); (err == ErrFull) != (n == MaxOwners) {
+			t.Fatalf("advertisement %d: %v", n, err)
+		}
+		if out := s.Poll(0); !slices.Contains(out, Send{addr(1), Ack{Entry{a.ID, a.Head}}}) {
+			t.Fatalf("advertisement %d: %v, not acknowledged", n, out)
+		}
 	}
-	if n, _ := s.Adverts(); n != MaxOwners || s.Full() != 1 || s.Refused() != 0 {
-		t.Errorf("%d advertisements, %d too many, %d refused", n, s.Full(), s.Refused())
+	if n, _ := s.Adverts(); n != MaxOwners {
+		t.Errorf("%d advertisements", n)
 	}
 }
 

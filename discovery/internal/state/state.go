@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -26,11 +27,9 @@ const (
 
 // A State is the link state as one VTEP knows it. Times are since any one moment, and never go back.
 type State struct {
-	self    netip.Addr
-	db      database
-	own     own
-	refused uint64
-	full    uint64
+	self netip.Addr
+	db   database
+	own  own
 
 	peers   map[netip.Addr]*peer
 	sorted  []*peer // by address
@@ -49,12 +48,6 @@ func New(self netip.Addr, epoch uint64) *State {
 		peers: map[netip.Addr]*peer{}, summing: map[*peer]bool{}, turn: self}
 }
 
-// Refused counts the messages that broke a rule, or came from nobody we are adjacent to.
-func (s *State) Refused() uint64 { return s.refused }
-
-// Full counts the advertisements that there was no room for.
-func (s *State) Full() uint64 { return s.full }
-
 // Adverts returns how many advertisements and owners there are.
 func (s *State) Adverts() (adverts, owners int) { return len(s.db.held), len(s.db.owners) }
 
@@ -64,64 +57,68 @@ func (s *State) install(now time.Duration, a Advert, from *peer) {
 	s.flood(a.ID, from)
 }
 
-// Receive takes a message of a neighbour.
-func (s *State) Receive(now time.Duration, from netip.Addr, m Message) {
+// Errors of messages.
+var (
+	ErrRefused = errors.New("discovery: a message breaks a rule, or comes from nobody we are adjacent to")
+	ErrFull    = errors.New("discovery: no room for an advertisement")
+)
+
+// Receive takes a message of a neighbour, or returns why not.
+func (s *State) Receive(now time.Duration, from netip.Addr, m Message) error {
 	s.age(now)
 	p := s.peers[from]
 	if p == nil {
-		s.refused++
-		return
+		return ErrRefused
 	}
 	switch m := m.(type) {
 	case Update:
-		s.take(now, p, m.Advert)
+		return s.take(now, p, m.Advert)
 	case Ack:
 		if h := s.db.held[m.ID]; h != nil && h.Head == m.Head {
 			s.done(p, m.ID)
 		}
 	case Summary:
-		s.compare(now, p, m)
+		return s.compare(p, m)
 	case Want:
 		if m.Epoch != p.epoch || len(m.IDs) > MaxEntries {
-			s.refused++ // a late answer, perhaps
-			return
+			return ErrRefused // a late answer, perhaps
 		}
 		for _, id := range m.IDs {
 			s.queue(p, id)
 		}
 		s.answered(now, p)
 	}
+	return nil
 }
 
-func (s *State) take(now time.Duration, p *peer, a Advert) {
+func (s *State) take(now time.Duration, p *peer, a Advert) (err error) {
 	if !a.valid() || a.Owner == s.self && a.Seq > MaxSeq/2 { // no life of ours gets there, and above MaxSeq there is nothing
-		s.refused++
-		return
+		return ErrRefused
 	}
 	h := s.db.held[a.ID]
 	switch {
 	case h != nil && h.newer(a.Head):
 		s.queue(p, a.ID)
-		return
+		return nil
 	case h != nil && h.Head == a.Head:
 		s.done(p, a.ID)
 	case a.Owner == s.self: // from a former life
 		s.own.parts[a.Part].seq = a.Seq
 		s.advertise(now, a.Part)
-		return
+		return nil
 	case s.db.full(a.ID):
-		s.full++ // acknowledged all the same: it would be sent for ever
+		err = ErrFull // acknowledged all the same: it would be sent for ever
 	default:
 		s.install(now, a, p)
 	}
 	s.send(p.addr, Ack{Entry{a.ID, a.Head}})
+	return err
 }
 
 // compare answers a summary.
-func (s *State) compare(now time.Duration, p *peer, m Summary) {
+func (s *State) compare(p *peer, m Summary) error {
 	if !m.valid() {
-		s.refused++
-		return
+		return ErrRefused
 	}
 	w, there := Want{Epoch: m.Epoch}, m.Entries
 	for _, id := range s.db.within(m.From, m.To) {
@@ -144,6 +141,7 @@ func (s *State) compare(now time.Duration, p *peer, m Summary) {
 		w.IDs = append(w.IDs, e.ID)
 	}
 	s.send(p.addr, w)
+	return nil
 }
 
 func (s *State) send(to netip.Addr, m Message) { s.out = append(s.out, Send{to, m}) }
