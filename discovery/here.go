@@ -42,21 +42,6 @@ func (h *here) init() {
 		moves: map[state.Key][]time.Duration{}}
 }
 
-// drop has nothing advertised any more.
-func (h *here) drop(s *state.State) {
-	for vni := range h.segments {
-		s.Remove(vni, frame.MAC{})
-	}
-	for _, keys := range []map[state.Key]bool{h.hosts, h.gateways} {
-		for k := range keys {
-			s.Remove(k.VNI, k.MAC)
-		}
-	}
-	for k := range h.fixed {
-		s.Remove(k.VNI, k.MAC)
-	}
-}
-
 // calm forgets moves of long ago.
 func (h *here) calm(now time.Duration) {
 	for k, at := range h.moves {

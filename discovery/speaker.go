@@ -209,7 +209,6 @@ func (s *Speaker) Run(ctx context.Context) (err error) {
 func (s *Speaker) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.here.drop(s.state)
 	for _, m := range s.state.Leave(s.now()) {
 		s.send(m.To, m.Message)
 	}

@@ -60,6 +60,15 @@ func (s *State) Remove(vni frame.VNI, mac frame.MAC) {
 	delete(s.own.in, k)
 }
 
+func (o *own) clear() {
+	clear(o.in)
+	for n := range o.parts {
+		if p := &o.parts[n]; len(p.hosts) > 0 {
+			p.hosts, p.dirty = nil, true
+		}
+	}
+}
+
 // Own returns what this VTEP advertises of a host.
 func (s *State) Own(vni frame.VNI, mac frame.MAC) (Host, bool) {
 	if n, ok := s.own.in[Key{vni, mac}]; ok {

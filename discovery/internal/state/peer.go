@@ -37,7 +37,7 @@ func (s *State) Adjacent(now time.Duration, addr netip.Addr, mesh bool) {
 	i, _ := slices.BinarySearchFunc(s.sorted, addr, byAddr)
 	s.sorted = slices.Insert(s.sorted, i, p)
 	if !mesh {
-		s.summarise(now, p)
+		s.summarise(now, p, First)
 		return
 	}
 	for _, id := range s.db.within(ID{s.self, 0}, ID{s.self, MaxParts - 1}) {
@@ -120,8 +120,10 @@ func (s *State) fill(now time.Duration, p *peer) {
 	}
 }
 
-// Leave is Poll for the last time: it sends also what would wait for acknowledgements, for none will be heard.
+// Leave takes back all that this VTEP advertises, and is Poll for the last time: it sends also what would wait for acknowledgements,
+// for none will be heard.
 func (s *State) Leave(now time.Duration) []Send {
+	s.own.clear()
 	s.out = s.Poll(now)
 	for _, p := range s.sorted {
 		for _, id := range p.wait {
@@ -146,11 +148,8 @@ func (s *State) update(now time.Duration, p *peer, id ID) {
 	s.send(p.addr, Update{a})
 }
 
-// summarise begins to tell a neighbour what there is.
-func (s *State) summarise(now time.Duration, p *peer) { s.next(now, p, First) }
-
-// next tells a neighbour what there is from an ID on.
-func (s *State) next(now time.Duration, p *peer, from ID) {
+// summarise tells a neighbour what there is from an ID on.
+func (s *State) summarise(now time.Duration, p *peer, from ID) {
 	s.epoch++
 	p.epoch, p.from, p.to, p.summary = s.epoch, from, Last, now
 	if ids := s.db.within(from, Last); len(ids) > MaxEntries {
@@ -173,7 +172,7 @@ func (s *State) answered(now time.Duration, p *peer) {
 	if !from.Owner.IsValid() { // the last IPv4 address
 		from.Owner = netip.IPv6Unspecified()
 	}
-	s.next(now, p, from)
+	s.summarise(now, p, from)
 }
 
 // gossip has one neighbour of the mesh hear what there is.
@@ -189,7 +188,7 @@ func (s *State) gossip(now time.Duration) {
 	for n := range s.sorted {
 		if p := s.sorted[(i+n)%len(s.sorted)]; p.mesh {
 			if s.turn = p.addr; p.epoch == 0 {
-				s.summarise(now, p)
+				s.summarise(now, p, First)
 			}
 			return
 		}
