@@ -1,8 +1,6 @@
 package discovery
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"log/slog"
@@ -122,45 +120,40 @@ func (c *Config) fixed(next *Config) string {
 	return ""
 }
 
-// keys reads the file. An error names the line, and nothing that is in it.
+// keys reads the file, and which key is its first. An error names the line, and nothing that is in it.
 func (c *Config) keys() (all seal.Keys, first uint8, err error) {
 	text, err := os.ReadFile(c.KeyFile)
 	if err != nil {
 		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %w", err)
 	}
-	wrong := func(line int, format string, args ...any) error {
-		return fmt.Errorf("discovery: Config.KeyFile: %q: line %d: %s", c.KeyFile, line, fmt.Sprintf(format, args...))
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("discovery: Config.KeyFile: %q: %s", c.KeyFile, fmt.Sprintf(format, args...))
 	}
 	if len(text) > maxKeyFile {
-		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: has %d bytes; must have at most %d", c.KeyFile, len(text), maxKeyFile)
+		return nil, 0, wrong("has %d bytes; must have at most %d", len(text), maxKeyFile)
 	}
 	all = seal.Keys{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
+	for i, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		number, key, _ := strings.Cut(line, " ")
 		id, err := strconv.ParseUint(number, 10, 8)
 		switch key = strings.TrimSpace(key); {
 		case err != nil:
-			return nil, 0, wrong(n, "must begin with a number from 0 to 255")
+			return nil, 0, wrong("line %d: must begin with a number from 0 to 255", i+1)
 		case len(key) < MinKey:
-			return nil, 0, wrong(n, "the key has %d bytes; must have %d or more", len(key), MinKey)
+			return nil, 0, wrong("line %d: the key has %d bytes; must have %d or more", i+1, len(key), MinKey)
 		case all[uint8(id)] != nil:
-			return nil, 0, wrong(n, "there is a key %d already", id)
+			return nil, 0, wrong("line %d: there is a key %d already", i+1, id)
 		}
 		if len(all) == 0 {
 			first = uint8(id)
 		}
 		all[uint8(id)] = []byte(key)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: %w", c.KeyFile, err)
-	}
 	if len(all) == 0 {
-		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: has no key", c.KeyFile)
+		return nil, 0, wrong("has no key")
 	}
 	return all, first, nil
 }

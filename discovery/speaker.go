@@ -62,7 +62,7 @@ type Speaker struct {
 	cfg    Config
 	keys   seal.Keys
 	key    uint8     // to send with
-	from   time.Time // when the file was written
+	dated  time.Time // when the file was written
 	sealer seal.Sealer
 	opener seal.Opener
 	socket socket // nil unless Run runs
@@ -265,10 +265,10 @@ func (s *Speaker) tick(now time.Duration) {
 // reread takes the keys of the file if it has been written since. What is wrong with it is logged once, and changes nothing.
 func (s *Speaker) reread() {
 	info, err := os.Stat(s.cfg.KeyFile)
-	if err != nil || info.ModTime().Equal(s.from) {
+	if err != nil || info.ModTime().Equal(s.dated) {
 		return
 	}
-	s.from = info.ModTime()
+	s.dated = info.ModTime()
 	keys, first, err := s.cfg.keys()
 	if err != nil {
 		s.log.Warn("the keys stay as they are", "error", err)
