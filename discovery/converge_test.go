@@ -34,8 +34,8 @@ func (c cost) String() string {
 	return fmt.Sprintf("%d\t%d\t%.1f", c.messages, c.bytes, float64(c.time)/float64(time.Millisecond))
 }
 
-// TestConverge has VTEPs find each other and one of them get a host, and counts what is sent. A datagram takes up to a millisecond, in the simulation of link states half of it at least. All
-// time is simulated, so that the machine does not matter.
+// TestConverge has VTEPs find each other and one of them get a host, and counts what is sent. A datagram takes up to a millisecond, and at
+// least half of one in the simulation of link states. All time is simulated, so that the machine does not matter.
 func TestConverge(t *testing.T) {
 	sizes, many := []int{3, 10}, 300
 	if *results != "" {

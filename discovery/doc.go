@@ -13,18 +13,19 @@
 //
 // # Who is there
 //
-// One or two VTEPs are servers. Each VTEP registers with them each 15 s, and asks each 5 s what has changed, or within a second if somebody speaks that it does not know; one that has not registered
-// for 75 s is gone. All VTEPs of a network ID say hello to each other, and are neighbours once each has heard the other. While no server
-// answers, the last list holds. [Config].Neighbours names VTEPs to talk to without a server.
+// One or two VTEPs are servers. Each VTEP registers with them every 15 s; one that has not registered for 75 s is gone. It asks them what
+// has changed every 5 s, or within a second if a VTEP speaks that they have not listed yet. All VTEPs of a network ID say hello to each
+// other, and are neighbours once each has heard the other. While no server answers, the last list holds. [Config].Neighbours names VTEPs
+// to talk to without a server.
 //
 // A [Registry], such as etcd by package discovery/etcd, lists VTEPs too, beside servers or in their place: each registers itself there,
 // and hears at once who comes and goes. Whom it lists still has to have a key.
 //
 // # Who has what
 //
-// Each VTEP advertises its segments and the MACs on its ports, to all neighbours, again each 25 s; what has not been heard for 75 s is
+// Each VTEP advertises its segments and the MACs on its ports, to all neighbours, again every 25 s; what has not been heard for 75 s is
 // gone. Only neighbours of [Config].Neighbours pass on what others have said, so that these may be a chain; VTEPs that a server
-// lists hear of a change once each, and compare all they know with one of them each 10 s, in turn.
+// lists hear of a change once each, and compare all they know with one of them every 10 s, in turn.
 //
 //	a segment that both have    a row of the flood list
 //	a MAC of another VTEP       a MAC row; sticky if it is static there

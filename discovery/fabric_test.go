@@ -25,7 +25,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A net is sockets in memory, which lose datagrams and deliver them in any order.
+// A network is sockets in memory, which lose datagrams and deliver them in any order.
 type network struct {
 	mu      sync.Mutex
 	rand    *rand.Rand

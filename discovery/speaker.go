@@ -121,8 +121,8 @@ func newSpeaker(n Node, c *Config, keys seal.Keys, first uint8) (*Speaker, error
 	return s, nil
 }
 
-// Configure changes the settings, before or while Run runs, and reads the keys anew. Tunnel, Local, Network, Name, Port, Registry,
-// Owner, In and Log stay: an error says that one of the first five is another one, for which a new Speaker is needed, and nothing has changed then.
+// Configure changes the settings, before or while Run runs, and reads the keys anew. Registry, Owner, In and Log stay. If Tunnel, Local,
+// Network, Name or Port is another one, Configure returns an error and changes nothing: that needs a new Speaker.
 func (s *Speaker) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (s *Speaker) do(f func(now time.Duration)) {
 	s.loop.Wake()
 }
 
-// flush does what has changed, and each second what is due. What that changes waits for the next time.
+// flush does what has changed, and every second what is due. What that changes waits for the next time.
 func (s *Speaker) flush(due bool) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +246,7 @@ func (s *Speaker) flush(due bool) (more bool) {
 	return false
 }
 
-// tick does what is due each second.
+// tick does what is due every second.
 func (s *Speaker) tick(now time.Duration) {
 	for _, m := range s.member.Poll(now) {
 		s.send(m.To, m.Message)

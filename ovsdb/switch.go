@@ -83,8 +83,8 @@ func New(n Node, c *Config) (*Switch, error) {
 	return s, nil
 }
 
-// Configure changes Ports and TunnelIPs, before or while Run runs. Owner and Log stay: an error says that another setting changes, for
-// which a new Switch is needed, and nothing has changed then. A port that is taken out stays in the database, where it has no effect.
+// Configure changes Ports and TunnelIPs, before or while Run runs. Owner and Log stay. If another setting differs, Configure returns an
+// error and changes nothing: that needs a new Switch. A port that is taken out stays in the database, where it has no effect.
 func (s *Switch) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err

@@ -2,8 +2,8 @@
 // ask them who else has.
 //
 //	client                              server
-//	Register, each 15 s  ------------>  kept for 75 s
-//	Probe, each 5 s      ------------>  each second while the server is young
+//	Register, every 15 s ------------>  kept for 75 s
+//	Probe, every 5 s     ------------>  every second while the server is young
 //	                     <------------  Clients: what has changed since the version that the Probe names
 //
 // Each change has a version, and a server keeps the last one of each client: so an answer is a list of changes, the first one and

@@ -117,7 +117,7 @@ func (s *server) apply(a Clients) {
 	}
 }
 
-// Poll returns what is to be sent now. It is called each second.
+// Poll returns what is to be sent now. It is called every second.
 func (m *Member) Poll(now time.Duration) (out []Send) {
 	for _, s := range m.servers {
 		if s.up && now-s.heard >= Silence {

@@ -148,7 +148,7 @@ func (s *Server) Probe(now time.Duration, id uint32, m Probe) Clients {
 	return a
 }
 
-// Poll forgets clients that have not registered. It is called each second.
+// Poll forgets clients that have not registered. It is called every second.
 func (s *Server) Poll(now time.Duration) {
 	for id, n := range s.networks {
 		for _, c := range n.clients {

@@ -1,4 +1,4 @@
-// Package hello finds out which neighbours can be talked to, without clock, wire or I/O: each end says hello each 5 s with the number
+// Package hello finds out which neighbours can be talked to, without clock, wire or I/O: each end says hello every 5 s with the number
 // of its life, and with that it has heard from the other end. A neighbour is up when it has heard of our life, and down when it has a new
 // one, or has said nothing for 15 s.
 package hello
@@ -126,7 +126,7 @@ func (t *Table) say(now time.Duration, to netip.Addr, n *neighbour) []Send {
 	return []Send{{to, Hello{t.life, n.life, t.seq}}}
 }
 
-// Poll returns what is to be sent now. It is called each second.
+// Poll returns what is to be sent now. It is called every second.
 func (t *Table) Poll(now time.Duration) (out []Send) {
 	for _, a := range t.sorted {
 		n := t.neighbours[a]

@@ -9,7 +9,7 @@
 //
 // A VTEP owns up to 256 advertisements, its parts, each small enough for a datagram, with a sequence number, a hold time and a
 // checksum. A part stands for itself: nothing is put together, and a change sends one of them. The newer one counts: that with the
-// higher sequence number, and of equal ones that with the higher checksum. Its owner sends a new one each third of [Hold], and
+// higher sequence number, and of equal ones that with the higher checksum. Its owner sends a new one after a third of [Hold], and
 // without that it ages out everywhere. A VTEP that restarts hears its own advertisement from the past, and jumps over its number.
 //
 // # Links

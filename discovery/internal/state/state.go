@@ -157,7 +157,7 @@ func (s *State) age(now time.Duration) {
 	}
 }
 
-// Poll returns what is to be sent now, in order. It is called after any other method, and each [Retransmit].
+// Poll returns what is to be sent now, in order. It is called after any other method, and every [Retransmit].
 func (s *State) Poll(now time.Duration) []Send {
 	s.age(now)
 	s.originate(now)
