@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -106,35 +107,41 @@ func decode(text []byte) (v any, err error) {
 	return v, nil
 }
 
-// run carries out an operation.
-func (tx *txn) run(text json.RawMessage) *Error {
+// operation reads an operation, and checks which members it has.
+func operation(text json.RawMessage) (op map[string]any, name string, e *Error) {
 	v, err := decode(text)
 	if err != nil {
-		return Syntax("%v", err)
+		return nil, "", Syntax("%v", err)
 	}
 	op, ok := v.(map[string]any)
 	if !ok {
-		return Syntax("Object expected.")
+		return nil, "", Syntax("Object expected.")
 	}
-	name, _ := op["op"].(string)
+	name, _ = op["op"].(string)
 	want, ok := members[name]
 	if !ok {
-		return Syntax("No operation %.60q", name)
+		return nil, "", Syntax("No operation %.60q", name)
 	}
 	known := 1
 	for _, m := range want {
-		must := m[len(m)-1] != '?'
-		if !must {
-			m = m[:len(m)-1]
-		}
+		m, optional := strings.CutSuffix(m, "?")
 		if _, ok := op[m]; ok {
 			known++
-		} else if must {
-			return Syntax("Required '%s' member is missing.", m)
+		} else if !optional {
+			return nil, "", Syntax("Required '%s' member is missing.", m)
 		}
 	}
 	if known < len(op) {
-		return Syntax("Members of %s are %v; another one is present.", name, want)
+		return nil, "", Syntax("Members of %s are %v; another one is present.", name, want)
+	}
+	return op, name, nil
+}
+
+// run carries out an operation.
+func (tx *txn) run(text json.RawMessage) *Error {
+	op, name, e := operation(text)
+	if e != nil {
+		return e
 	}
 	switch name {
 	case "commit":
