@@ -39,6 +39,14 @@ func runs(t *testing.T, s *Switch) (stop func()) {
 	return stop
 }
 
+// client is a client of the database by a Unix socket, until the test ends.
+func client(t *testing.T, socket string) *rpc.Client {
+	t.Helper()
+	c := rpc.New(check.Must(net.Dial("unix", socket))(t))
+	go c.Run(t.Context())
+	return c
+}
+
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -98,16 +106,13 @@ func TestDatabaseFile(t *testing.T) {
 		s := check.Must(New(empty(t), c))(t)
 		stop := runs(t, s)
 		until(t, "connected", func() bool { return s.Status().State == Connected })
-		client := rpc.New(check.Must(net.Dial("unix", filepath.Join(dir, "s")))(t))
-		ctx, cancel := context.WithCancel(t.Context())
-		go client.Run(ctx)
+		x := client(t, filepath.Join(dir, "s"))
 		n := make(chan int, 100)
-		check.OK(t, client.Monitor(ctx, database, map[string][]string{"Logical_Switch": {"name"}}, func(all rpc.Tables) { n <- len(all["Logical_Switch"]) }))
+		check.OK(t, x.Monitor(t.Context(), database, map[string][]string{"Logical_Switch": {"name"}}, func(all rpc.Tables) { n <- len(all["Logical_Switch"]) }))
 		if got := <-n; got != round {
 			t.Errorf("%d Logical_Switches in round %d", got, round)
 		}
-		check.Must(client.Transact(ctx, database, rpc.Op{"op": "insert", "table": "Logical_Switch", "row": rpc.Op{"name": strings.Repeat("x", round+1)}}))(t)
-		cancel()
+		check.Must(x.Transact(t.Context(), database, rpc.Op{"op": "insert", "table": "Logical_Switch", "row": rpc.Op{"name": strings.Repeat("x", round+1)}}))(t)
 		stop()
 	}
 	c.Database = c.Listen[0][len("punix:"):] + "x"

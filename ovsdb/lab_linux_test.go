@@ -75,15 +75,7 @@ func (l *lab) begin(name string) (*Switch, func()) {
 		c.Target, c.Listen, c.Database = "", []string{"p" + l.db.Target()}, l.db.File()
 	}
 	s := check.Must(New(l.node, c))(l.t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(l.t, s.Run(ctx)) })
-	stop := func() {
-		cancel()
-		running.Wait()
-	}
-	l.t.Cleanup(stop)
-	return s, stop
+	return s, runs(l.t, s)
 }
 
 // restart restarts the server.

@@ -1,7 +1,6 @@
 package ovsdb
 
 import (
-	"net"
 	"testing"
 	"time"
 
@@ -14,8 +13,7 @@ func TestLocalSoon(t *testing.T) { servers(t, testLocalSoon) }
 
 func testLocalSoon(t *testing.T, l *lab) {
 	l.bind()
-	c := rpc.New(check.Must(net.Dial("unix", l.db.Sock))(t))
-	go c.Run(t.Context())
+	c := client(t, l.db.Sock)
 	heard := make(chan time.Time, 1)
 	check.OK(t, c.Monitor(t.Context(), database, map[string][]string{"Ucast_Macs_Local": {"ipaddr"}}, func(all rpc.Tables) {
 		for _, r := range all["Ucast_Macs_Local"] {
