@@ -47,8 +47,11 @@ func TestHostile(t *testing.T) {
 		l := f.leaves[1]
 		before := l.speaker.Status()
 		var s seal.Sealer
-		say := func(keys seal.Keys, from, to netip.Addr, at time.Duration, network uint32) []byte {
-			return s.Seal(keys, 1, from, to, time.Now().Add(at), wire.Append(nil, network, hello.Hello{Life: 9, Heard: 9}))
+		alone := func(at time.Duration, payload []byte) []byte { // by somebody whose clock differs
+			return new(seal.Sealer).Seal(testKeys, 1, addr(2), addr(1), time.Now().Add(at), payload)
+		}
+		say := func(keys seal.Keys, from, to netip.Addr, network uint32) []byte {
+			return s.Seal(keys, 1, from, to, time.Now(), wire.Append(nil, network, hello.Hello{Life: 9, Heard: 9}))
 		}
 		for _, x := range []struct {
 			why string
@@ -56,22 +59,13 @@ func TestHostile(t *testing.T) {
 		}{
 			{Malformed, nil},
 			{Malformed, make([]byte, 5000)},
-			{BadKey, say(seal.Keys{1: []byte("another key, for tests")}, addr(2), addr(1), 0, 0)},
-			{BadKey, say(testKeys, addr(2), addr(0), 0, 0)},
+			{BadKey, say(seal.Keys{1: []byte("another key, for tests")}, addr(2), addr(1), 0)},
+			{BadKey, say(testKeys, addr(2), addr(0), 0)},
 			{BadTime, heard},
-			{Foreign, say(testKeys, addr(2), addr(1), 0, 5)},
-			{BadTime, func() []byte {
-				var s seal.Sealer
-				return s.Seal(testKeys, 1, addr(2), addr(1), time.Now().Add(-31*time.Second), nil)
-			}()},
-			{BadTime, func() []byte {
-				var s seal.Sealer
-				return s.Seal(testKeys, 1, addr(2), addr(1), time.Now().Add(31*time.Second), nil)
-			}()},
-			{Malformed, func() []byte {
-				var s seal.Sealer
-				return s.Seal(testKeys, 1, addr(2), addr(1), time.Now().Add(time.Second), []byte{99})
-			}()},
+			{Foreign, say(testKeys, addr(2), addr(1), 5)},
+			{BadTime, alone(-31*time.Second, nil)},
+			{BadTime, alone(31*time.Second, nil)},
+			{Malformed, alone(time.Second, []byte{99})},
 		} {
 			was := l.speaker.Status().Refused[x.why]
 			f.inject(addr(2), l, x.b)

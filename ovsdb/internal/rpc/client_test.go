@@ -94,6 +94,20 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// echoes answers probes, and nothing else.
+func echoes(conn net.Conn) {
+	in := bufio.NewReader(conn)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if strings.Contains(line, `"method":"echo"`) {
+			io.WriteString(conn, `{"id":"echo","result":[],"error":null}`)
+		}
+	}
+}
+
 // The connection ends with a transaction whose reply does not come, though the server answers probes: it may be carried out later.
 func TestNoReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -101,18 +115,7 @@ func TestNoReply(t *testing.T) {
 		c := New(ours)
 		done := make(chan error, 1)
 		go func() { done <- c.Run(t.Context()) }()
-		go func() {
-			in := bufio.NewReader(theirs)
-			for {
-				line, err := in.ReadString('\n')
-				if err != nil {
-					return
-				}
-				if strings.Contains(line, `"method":"echo"`) {
-					io.WriteString(theirs, `{"id":"echo","result":[],"error":null}`)
-				}
-			}
-		}()
+		go echoes(theirs)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := c.Transact(ctx, db, Op{"op": "comment", "comment": "x"}); !errors.Is(err, context.DeadlineExceeded) {
@@ -178,18 +181,7 @@ func TestNoAnswer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- c.Run(ctx) }()
-		go func() {
-			in := bufio.NewReader(theirs)
-			for {
-				line, err := in.ReadString('\n')
-				if err != nil {
-					return
-				}
-				if strings.Contains(line, `"method":"echo"`) {
-					io.WriteString(theirs, `{"id":"echo","result":[],"error":null}`)
-				}
-			}
-		}()
+		go echoes(theirs)
 		for name, call := range map[string]func() error{
 			"monitor": func() error { return c.Monitor(ctx, db, nil, func(Tables) { t.Error("an update") }) },
 			"lock":    func() error { return c.Lock(ctx, "x", func(bool) { t.Error("a lock") }) },
