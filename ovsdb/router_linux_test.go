@@ -94,8 +94,11 @@ func testRouter(t *testing.T, l *lab) {
 		t.Errorf("%s, %v", l.faults(), l.sw.Status().LeftOut)
 	}
 
-	l.db.Ctl("set", "Logical_Router", "r0", `static_routes={"10.9.0.0/16"="10.0.7.2"}`)
-	l.until("a fault", func() bool { return l.faults() == "[lr_support_fault][]" && l.sw.Status().LeftOut["bad-route"] == 1 })
+	l.db.Ctl("set", "Logical_Router", "r0", `static_routes={"10.9.0.0/16"="10.0.7.2","10.0.1.0/24"="10.0.1.2","127.0.0.0/8"="10.0.1.2"}`)
+	l.until("a fault", func() bool { return l.faults() == "[lr_support_fault][]" && l.sw.Status().LeftOut["bad-route"] == 3 })
+	if st := l.sw.Status(); st.Segments != 2 || !l.reaches("10.0.1.2") {
+		t.Errorf("%d segments, refused %v", st.Segments, st.Refused)
+	}
 	l.db.Ctl("destroy", "Logical_Router", "r0")
 	l.until("one network", func() bool { return l.sw.Status().Segments == 1 && l.faults() == "[][]" })
 	l.until("no MACs of questions", func() bool {

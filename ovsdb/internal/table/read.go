@@ -34,8 +34,8 @@ const (
 	LocatorKey     = "locator-tunnel-key" // what is flooded has the tunnel_key of the Logical_Switch, and the locator another one
 	MulticastGroup = "multicast-group"    // of Mcast_Macs_Remote only unknown-dst is handled
 	SameRouter     = "same-router"        // two Logical_Routers have a network: the first name counts
-	BadAddress     = "bad-address"        // switch_binding has one that is no address with a prefix length
-	BadRoute       = "bad-route"          // of static_routes: no prefix, or the next hop is in no network of the router that is routed
+	BadAddress     = "bad-address"        // switch_binding has one that is no address of a host with a prefix length
+	BadRoute       = "bad-route"          // of static_routes: no prefix that is routed, a network of the router itself, or the next hop is no host in a network of the router that is routed
 	RouterACL      = "router-acl"         // acl_binding has several ACLs for the addresses of a network, or one address without: the network is not routed
 	NoACL          = "no-acl"             // acl_bindings refers to an ACL that does not exist: nothing passes
 	LongACL        = "long-acl"           // an ACL has more than 16000 entries: nothing passes

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // A Router is a Logical_Router with a network of a port of the switch.
@@ -75,7 +76,7 @@ func (r *reader) interfaces(id string, row Row) map[string]gateway {
 		case r.Row(LogicalSwitch, network) == nil:
 			r.leave(LogicalRouter, id, NoSwitch)
 			return
-		case err != nil || p.Addr().Is4In6():
+		case err != nil || hostaddr.Neighbour(p.Addr()) != nil || hostaddr.In(p, p.Addr()) != nil:
 			r.leave(LogicalRouter, id, BadAddress)
 			return
 		}
@@ -93,21 +94,29 @@ func (r *reader) interfaces(id string, row Row) map[string]gateway {
 	return at
 }
 
-// routes adds static_routes to routers: their next hops are in networks of the router that the switch has.
+// routes adds static_routes to routers: their next hops are in networks of the router that the switch has. A node would refuse the router
+// for one that it cannot have.
 func (r *reader) routes(routers []Router, segments []Segment) {
 	for i := range routers {
 		x := &routers[i]
+		near := func(s Segment, to netip.Prefix) bool {
+			return s.Router == x.ID && slices.ContainsFunc(s.Addresses, func(n netip.Prefix) bool { return connected(n, to) })
+		}
+		seen := map[netip.Prefix]bool{}
 		r.Row(LogicalRouter, x.ID).pairs("static_routes", func(k, v any) {
 			to, _ := k.(string)
 			via, _ := v.(string)
 			p, err := netip.ParsePrefix(to)
 			hop, err2 := netip.ParseAddr(via)
-			if err != nil || err2 != nil || p != p.Masked() || p.Addr().Is4() != hop.Is4() {
+			if err != nil || err2 != nil || p != p.Masked() || p.Addr().Is4() != hop.Is4() || p.Addr().Is4In6() || hostaddr.Routed(p) != nil || seen[p] ||
+				slices.ContainsFunc(segments, func(s Segment) bool { return near(s, p) }) {
 				r.leave(LogicalRouter, x.ID, BadRoute)
 				return
 			}
+			seen[p] = true
 			for _, s := range segments {
-				if s.Router == x.ID && slices.ContainsFunc(s.Addresses, func(n netip.Prefix) bool { return n.Contains(hop) && n.Addr() != hop }) {
+				at := func(n netip.Prefix) bool { return n.Contains(hop) && n.Addr() != hop && hostaddr.In(n, hop) == nil }
+				if s.Router == x.ID && slices.ContainsFunc(s.Addresses, at) {
 					x.Routes = append(x.Routes, Route{p, s.VNI, hop})
 					return
 				}
@@ -116,6 +125,11 @@ func (r *reader) routes(routers []Router, segments []Segment) {
 		})
 		slices.SortFunc(x.Routes, func(a, b Route) int { return a.Prefix.Compare(b.Prefix) })
 	}
+}
+
+// connected reports whether a prefix is the network of a router's address, or one address of it that is no other host's.
+func connected(n, p netip.Prefix) bool {
+	return p == n.Masked() || p.IsSingleIP() && n.Contains(p.Addr()) && (p.Addr() == n.Addr() || hostaddr.In(n, p.Addr()) != nil)
 }
 
 // routedVNIs returns those of segments with a router.
