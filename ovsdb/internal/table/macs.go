@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // A place is what a Physical_Locator says.
@@ -29,7 +30,7 @@ func (r *reader) locator(id string) place {
 
 func (r Row) place() (p place) {
 	addr, err := netip.ParseAddr(r.text("dst_ip"))
-	if err != nil || r.text("encapsulation_type") != vxlanOverIPv4 || addr.IsUnspecified() || addr.IsMulticast() || addr.Zone() != "" {
+	if err != nil || r.text("encapsulation_type") != vxlanOverIPv4 || hostaddr.Check(addr) != nil || addr.Zone() != "" {
 		return p
 	}
 	p.addr, p.ok = addr.Unmap(), true
@@ -108,7 +109,7 @@ func (r *reader) host(id string, row Row, vni frame.VNI) (h host, ok bool) {
 	h = newHost(UcastRemote, id, vni, mac, p)
 	if s := row.text("ipaddr"); s != "" {
 		ip, err := netip.ParseAddr(s)
-		if err != nil || ip.Zone() != "" || ip.IsMulticast() || ip.IsUnspecified() {
+		if err != nil || hostaddr.Neighbour(ip.Unmap()) != nil {
 			r.leave(UcastRemote, id, BadIP)
 			return h, true
 		}

@@ -156,7 +156,12 @@ func TestRead(t *testing.T) {
 		"Ucast_Macs_Remote: a bad MAC":     {ucast("u", "x", "", "l2"), []string{members, "Ucast_Macs_Remote u: bad-mac"}},
 		"Ucast_Macs_Remote: a group's MAC": {ucast("u", "01:00:5e:00:00:01", "", "l2"), []string{members, "Ucast_Macs_Remote u: bad-mac"}},
 		"Ucast_Macs_Remote: a bad address": {ucast("u", m1, "x", "l2"), []string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", "Ucast_Macs_Remote u: bad-ip"}},
-		"Ucast_Macs_Remote: here":          {ucast("u", m1, "", "l1"), []string{members, "Ucast_Macs_Remote u: own-locator"}},
+		"Ucast_Macs_Remote: an address of no host": {ucast("u", m1, "255.255.255.255", "l2") + ucast("v", m2, "127.0.0.1", "l2"),
+			[]string{members, "flood 192.0.2.2 quiet", "mac " + m1 + " at 192.0.2.2", "mac " + m2 + " at 192.0.2.2", "Ucast_Macs_Remote u: bad-ip", "Ucast_Macs_Remote v: bad-ip"}},
+		"Physical_Locator: of no host": {`Physical_Locator l4 {"dst_ip": "0.0.0.4", "encapsulation_type": "vxlan_over_ipv4"}` + "\n" + `Physical_Locator l3 {"dst_ip": "255.255.255.255", "encapsulation_type": "vxlan_over_ipv4"}` + "\n" +
+			`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "service_node"}` + "\n" + mcast("m", UnknownDst, "both") + ucast("u", m1, "", "l3"),
+			[]string{members, "flood 192.0.2.2 all", "Mcast_Macs_Remote m: bad-locator", "Ucast_Macs_Remote u: bad-locator"}},
+		"Ucast_Macs_Remote: here": {ucast("u", m1, "", "l1"), []string{members, "Ucast_Macs_Remote u: own-locator"}},
 		"Ucast_Macs_Remote: of another network": {
 			strings.Replace(ucast("u", m1, "", "l2"), `"a"`, `"b"`, 1), []string{members}},
 		"Physical_Locator: its tunnel_key": {ucast("u", m1, "", "l3"), []string{members, "flood 192.0.2.3 quiet", "mac " + m1 + " at 192.0.2.3 far 77"}},
