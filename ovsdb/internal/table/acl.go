@@ -172,7 +172,7 @@ func (c *conditions) prefix(ip, mask string) []netip.Prefix {
 		return nil
 	}
 	a, err := netip.ParseAddr(c.row.text(ip))
-	if !c.must(err == nil && a.Zone() == "") {
+	if !c.must(err == nil && a.Zone() == "" && !a.Is4In6()) {
 		return nil
 	}
 	bits := a.BitLen()

@@ -25,6 +25,7 @@ func TestACLEntry(t *testing.T) {
 		"a bad ethertype":  {deny + `, "ethertype": "0x05dc"`, `ingress deny`, true},
 		"addresses":        {permit + `, "source_ip": "10.0.0.1", "dest_ip": "10.1.2.3", "dest_mask": "255.255.0.0"`, `egress allow Src=[10.0.0.1/32] Dst=[10.1.0.0/16]`, false},
 		"IPv6":             {deny + `, "source_ip": "2001:db8::1", "source_mask": "ffff:ffff::"`, `ingress deny Src=[2001:db8::/32]`, false},
+		"IPv4 in IPv6":     {deny + `, "source_ip": "::ffff:10.0.0.1"`, `ingress deny`, true},
 		"a mask with hole": {deny + `, "source_ip": "10.0.0.1", "source_mask": "255.0.255.0"`, `ingress deny`, true},
 		"a mask of IPv6":   {deny + `, "source_ip": "10.0.0.1", "source_mask": "ffff::"`, `ingress deny`, true},
 		"a mask alone":     {deny + `, "source_mask": "255.0.0.0"`, `ingress deny`, true},
