@@ -43,13 +43,16 @@ func (r *reader) bind(s *Segment, of map[string]map[int]string) {
 	}
 }
 
+// ofRouted ends the names of ACLs for packets that are routed.
+const ofRouted = " routed"
+
 // acl returns the name of an ACL, "" for none: one for packets that are routed has another.
 func (r *reader) acl(id string, routed bool) (name string) {
 	if id == "" {
 		return ""
 	}
 	if name = r.title(ACL, "acl_name", id); routed {
-		name += " routed"
+		name += ofRouted
 	}
 	if r.rules[name] == nil {
 		r.rules[name], r.inexact[name] = r.entries(id, routed)

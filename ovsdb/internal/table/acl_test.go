@@ -116,3 +116,24 @@ Physical_Port p1 {"name": "p1", "vlan_bindings": ["map", [[0, ["uuid", "a"]]]], 
 		t.Errorf("%d rules, %v, %v", len(acl.Rules), acl.Default, res.Counts)
 	}
 }
+
+// ACLs keep their own rules whatever their names are.
+func TestACLNames(t *testing.T) {
+	var d Database
+	fill(t, &d, base+router+`ACL c {"acl_name": "web", "acl_entries": ["uuid", "e1"]}
+ACL x {"acl_name": "web routed", "acl_entries": ["uuid", "e2"]}
+ACL y {"acl_name": "x", "acl_entries": ["uuid", "e3"]}
+ACL_entry e1 {"sequence": 1, "direction": "ingress", "action": "deny", "protocol": 6}
+ACL_entry e2 {"sequence": 1, "direction": "ingress", "action": "deny", "protocol": 17}
+ACL_entry e3 {"sequence": 1, "direction": "ingress", "action": "deny", "protocol": 1}
+Physical_Port p1 {"name": "p1", "vlan_bindings": ["map", [[0, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "x"]]]]}
+Physical_Port p2 {"name": "p2", "vlan_bindings": ["map", [[7, ["uuid", "a"]]]], "acl_bindings": ["map", [[0, ["uuid", "y"]]]]}
+Logical_Router r {"name": "r", "switch_binding": ["map", [["10.0.0.1/24", ["uuid", "a"]]]], "acl_binding": ["map", [["10.0.0.1", ["uuid", "c"]]]]}`)
+	res := d.Read(us)
+	s := res.Segments[0]
+	for name, protocol := range map[string]uint8{s.RouterACL: 6, s.ACLs[Member{"p1", 0}]: 17, s.ACLs[Member{"p2", 7}]: 1} {
+		if acl := res.ACLs[name]; acl == nil || len(acl.Rules) != 1 || acl.Rules[0].Protocol != protocol {
+			t.Errorf("%q: %+v, want protocol %d", name, acl, protocol)
+		}
+	}
+}

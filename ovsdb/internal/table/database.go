@@ -94,10 +94,10 @@ func (d *Database) Find(table, column, value string) (found string) {
 	return found
 }
 
-// title returns the name of a row, its UUID if the name is not printable or another's.
+// title returns the name of a row, its UUID if the name is not printable, or is or may be that of another one.
 func (d *Database) title(table, column, id string) string {
 	name := d.Row(table, id).text(column)
-	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }) || d.Find(table, column, name) != id {
+	if name == "" || strings.HasSuffix(name, ofRouted) || d.Row(table, name) != nil || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }) || d.Find(table, column, name) != id {
 		return id
 	}
 	return name
