@@ -167,7 +167,11 @@ func (p *parser) atom(b *base, v any) (a any, e *Error) {
 	case booleans:
 		a, ok = v.(bool)
 	case texts:
-		a, ok = v.(string)
+		var s string
+		if s, ok = v.(string); strings.ContainsRune(s, 0) {
+			return nil, Syntax("null bytes are not supported in strings")
+		}
+		a = s
 	case uuids:
 		a, ok = p.uuid(v)
 	}

@@ -230,3 +230,16 @@ func TestCalculate(t *testing.T) {
 		}
 	}
 }
+
+// A string with a null byte, which ovsdb-server, ovsdb-tool and its clients do not read, is in no database.
+func TestNull(t *testing.T) {
+	db := New(VTEP(), DefaultLimits)
+	for _, op := range []string{ls(`a\u0000b`), `{"op":"insert","table":"Logical_Switch","row":{"name":"c","other_config":["map",[["k","\u0000"]]]}}`} {
+		if got := do(db, op); !strings.Contains(got, "null bytes") {
+			t.Errorf("%s: %s", op, got)
+		}
+	}
+	if rows, _ := db.Size(); rows != 0 {
+		t.Errorf("%d rows", rows)
+	}
+}
