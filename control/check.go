@@ -46,7 +46,12 @@ func check(r Row) error {
 		if err := cmp.Or(checkVNI("Flood.VNI", r.VNI), checkName("Flood.Tunnel", r.Tunnel)); err != nil {
 			return err
 		}
-		if r.VTEP.Addr().IsMulticast() {
+		switch {
+		case !r.MAC.IsZero() && !r.MAC.IsGroup():
+			return fmt.Errorf("Flood.MAC: %v: must be the MAC of a group, or zero", r.MAC)
+		case !r.MAC.IsZero() && r.NoUnknown:
+			return errors.New("Flood.NoUnknown: not allowed with MAC")
+		case r.VTEP.Addr().IsMulticast():
 			return nil
 		}
 		return checkVTEP(r.VTEP)

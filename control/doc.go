@@ -22,8 +22,8 @@
 //
 //	VNI and MAC      in the FDB: of several rows of one owner, the last that was added or changed
 //	VNI and IP       in the neighbour table: likewise
-//	VNI and tunnel   the flood list: of all owners together, each VTEP once, sorted by address; of one owner's rows for
-//	                 a VTEP the last
+//	VNI and tunnel   the flood list: of all owners together, each VTEP once for all frames and once for each group with rows of
+//	                 its own, sorted by address; of one owner's rows for a VTEP and group the last
 //	VNI and name     a group: all rows of one owner, for MAC rows of that owner only
 //	VRF and prefix   a route: all next hops of one owner and distance; see [Prefix]
 //

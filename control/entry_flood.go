@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -47,12 +48,12 @@ func (t *tx) setFloods(vni frame.VNI, c *floodChange) {
 func (t *tx) list(rows []ref) (list []vtep.FloodPeer) {
 	for _, n := range rows {
 		r := t.p.at(n).place.row.(Flood)
-		list = append(list, vtep.FloodPeer{Addr: r.VTEP, NoBroadcast: r.NoBroadcast, NoUnknown: r.NoUnknown})
+		list = append(list, vtep.FloodPeer{Addr: r.VTEP, MAC: r.MAC, NoBroadcast: r.NoBroadcast, NoUnknown: r.NoUnknown})
 	}
 	slices.SortFunc(list, compareFlood)
 	i := 0
 	for _, x := range list {
-		if i > 0 && list[i-1].Addr.Addr() == x.Addr.Addr() {
+		if i > 0 && keyOfEntry(list[i-1]) == keyOfEntry(x) {
 			y := &list[i-1]
 			y.NoBroadcast, y.NoUnknown = y.NoBroadcast && x.NoBroadcast, y.NoUnknown && x.NoUnknown
 			continue
@@ -63,9 +64,49 @@ func (t *tx) list(rows []ref) (list []vtep.FloodPeer) {
 	return list[:i]
 }
 
-// compareFlood orders by address; a port counts before none.
+// compareFlood orders by address and MAC; a port counts before none.
 func compareFlood(a, b vtep.FloodPeer) int {
-	return cmp.Or(a.Addr.Addr().Compare(b.Addr.Addr()), cmp.Compare(b.Addr.Port(), a.Addr.Port()))
+	return cmp.Or(a.Addr.Addr().Compare(b.Addr.Addr()), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), cmp.Compare(b.Addr.Port(), a.Addr.Port()))
+}
+
+// An entryKey says which entry of a list it is.
+type entryKey struct {
+	addr netip.Addr
+	mac  frame.MAC
+}
+
+func keyOfEntry(x vtep.FloodPeer) entryKey { return entryKey{x.Addr.Addr(), x.MAC} }
+
+// within returns a list without the groups that are too many, which it adds to bad. Those that were there before stay.
+func within(list []vtep.FloodPeer, was *floodList, bad map[entryKey]error) []vtep.FloodPeer {
+	groups, kept := map[frame.MAC]bool{}, map[frame.MAC]bool{}
+	for _, x := range list {
+		if !x.MAC.IsZero() {
+			groups[x.MAC] = true
+		}
+	}
+	if len(groups) <= vtep.MaxGroups {
+		return list
+	}
+	keep := func(list []vtep.FloodPeer) {
+		for _, x := range list {
+			if groups[x.MAC] && len(kept) < vtep.MaxGroups {
+				kept[x.MAC] = true
+			}
+		}
+	}
+	if was != nil {
+		keep(was.list)
+	}
+	keep(list)
+	err := fmt.Errorf("Flood.MAC: %w", vtep.ErrGroups)
+	return slices.DeleteFunc(list, func(x vtep.FloodPeer) bool {
+		over := groups[x.MAC] && !kept[x.MAC]
+		if over {
+			bad[keyOfEntry(x)] = err
+		}
+		return over
+	})
 }
 
 // listed returns the list of a segment at a target, nil if there is none.
@@ -89,43 +130,48 @@ func (t *tx) changed(was *floodList, at floodTarget, list []vtep.FloodPeer) (cha
 
 // setFlood writes a list, unless it only becomes shorter: clearFloods does that.
 func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
-	list, was := t.list(rows), t.listed(vni, at)
-	if changed, shorter := t.changed(was, at, list); !changed || shorter {
-		return
-	}
-	err := t.putFlood(vni, at, list)
-	if err == nil {
-		return
-	}
-	bad := map[netip.Addr]error{}
-	if errors.Is(err, vtep.ErrNotOpen) || errors.Is(err, net.ErrClosed) {
-		for _, x := range list {
-			bad[x.Addr.Addr()] = err
-		}
-	} else {
-		var good []vtep.FloodPeer
-		if was != nil {
-			good = was.list
-		}
-		isGood := func(x vtep.FloodPeer) bool { return slices.Contains(good, x) }
-		both := slices.DeleteFunc(slices.Clone(list), func(x vtep.FloodPeer) bool { return !isGood(x) })
-		rest := slices.DeleteFunc(slices.Clone(list), isGood)
-		if len(rest) == 0 {
-			both, rest = nil, list
-		}
-		t.fit(vni, at, both, rest, err, bad)
+	was, bad := t.listed(vni, at), map[entryKey]error{}
+	list := within(t.list(rows), was, bad)
+	if changed, shorter := t.changed(was, at, list); changed && !shorter {
+		t.tryFlood(vni, at, list, was, bad)
 	}
 	for _, n := range rows {
-		if err := bad[t.p.at(n).place.row.(Flood).VTEP.Addr()]; err != nil {
+		r := t.p.at(n).place.row.(Flood)
+		if err := bad[entryKey{r.VTEP.Addr(), r.MAC}]; err != nil {
 			t.fail(n, err)
 		}
 	}
 }
 
+// tryFlood writes a list, or those of its entries that the VTEP takes.
+func (t *tx) tryFlood(vni frame.VNI, at floodTarget, list []vtep.FloodPeer, was *floodList, bad map[entryKey]error) {
+	err := t.putFlood(vni, at, list)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, vtep.ErrNotOpen) || errors.Is(err, net.ErrClosed) {
+		for _, x := range list {
+			bad[keyOfEntry(x)] = err
+		}
+		return
+	}
+	var good []vtep.FloodPeer
+	if was != nil {
+		good = was.list
+	}
+	isGood := func(x vtep.FloodPeer) bool { return slices.Contains(good, x) }
+	both := slices.DeleteFunc(slices.Clone(list), func(x vtep.FloodPeer) bool { return !isGood(x) })
+	rest := slices.DeleteFunc(slices.Clone(list), isGood)
+	if len(rest) == 0 {
+		both, rest = nil, list
+	}
+	t.fit(vni, at, both, rest, err, bad)
+}
+
 // fit adds those of more to a list that the VTEP takes. With all of more it does not, for err.
-func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []vtep.FloodPeer, err error, bad map[netip.Addr]error) []vtep.FloodPeer {
+func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []vtep.FloodPeer, err error, bad map[entryKey]error) []vtep.FloodPeer {
 	if len(more) == 1 {
-		bad[more[0].Addr.Addr()] = err
+		bad[keyOfEntry(more[0])] = err
 		return list
 	}
 	for _, half := range [][]vtep.FloodPeer{more[:len(more)/2], more[len(more)/2:]} {

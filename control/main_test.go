@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"slices"
@@ -216,8 +217,11 @@ func (l *leaf) Neighbour(vni frame.VNI, a netip.Addr) frame.MAC {
 
 func (l *leaf) Flood(vni frame.VNI) (list []control.Flood) {
 	for _, x := range l.vtep.FloodPeers(vni) {
-		list = append(list, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(x.Addr.Addr(), 0), NoBroadcast: x.NoBroadcast, NoUnknown: x.NoUnknown})
+		list = append(list, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(x.Addr.Addr(), 0), MAC: x.MAC, NoBroadcast: x.NoBroadcast, NoUnknown: x.NoUnknown})
 	}
+	slices.SortFunc(list, func(a, b control.Flood) int {
+		return cmp.Or(a.VTEP.Compare(b.VTEP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()))
+	})
 	return list
 }
 

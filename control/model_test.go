@@ -60,7 +60,11 @@ func (d *draw) row() control.Row {
 		}
 		return r
 	case 4, 5:
-		return control.Flood{VNI: vni, VTEP: vtep, NoBroadcast: d.n(4) == 3, NoUnknown: d.n(4) == 3}
+		r := control.Flood{VNI: vni, VTEP: vtep, NoBroadcast: d.n(4) == 3, NoUnknown: d.n(4) == 3}
+		if n := d.n(5); n < 2 {
+			r.MAC, r.NoUnknown = groups[n], false
+		}
+		return r
 	}
 	r := control.Prefix{VRF: "red", Prefix: prefixes[d.n(len(prefixes))], Distance: uint8(max(d.n(6), 3) - 3)}
 	switch d.n(6) {
@@ -79,6 +83,8 @@ func (d *draw) row() control.Row {
 	}
 	return r
 }
+
+var groups = []frame.MAC{{1, 0, 0x5e, 1, 1, 1}, {0x33, 0x33, 0, 1, 0, 1}}
 
 var prefixes = []netip.Prefix{pfx("10.1.0.0/16"), pfx("10.1.2.0/24"), pfx("0.0.0.0/0")}
 
@@ -116,7 +122,9 @@ func view(x tables) map[string]string {
 	for _, vni := range []frame.VNI{red, blue, l3vni} {
 		for n := range byte(10) {
 			origin(control.MAC{VNI: vni, MAC: mac(n)})
-			origin(control.Flood{VNI: vni, VTEP: at(n)})
+			for _, g := range append(groups, frame.MAC{}) {
+				origin(control.Flood{VNI: vni, VTEP: at(n), MAC: g})
+			}
 			if vni != l3vni {
 				origin(control.MAC{VNI: vni, IP: ip(n)})
 			}

@@ -8,7 +8,7 @@ import (
 //
 //	MAC{VNI, MAC}              the FDB entry, also that of a router behind prefixes
 //	MAC{VNI, IP}               the neighbour
-//	Flood{VNI, VTEP, Tunnel}   the entry of the flood list, perhaps of several owners; Tunnel "" = on any VTEP
+//	Flood{VNI, VTEP, MAC, Tunnel}   the entry of the flood list, perhaps of several owners; Tunnel "" = on any VTEP
 //	Prefix{VRF, Prefix}        the route
 //
 // It looks at no other field. A host may have taken the place of an entry since; the table says so.
@@ -28,7 +28,8 @@ func (p *Plane) Origin(key Row) (owners []string) {
 		}
 	case Flood:
 		for n, r := range p.floods.all(&p.store, x.VNI) {
-			if _, failed := p.failed[n]; failed || r.place.err != nil || r.place.row.(Flood).VTEP.Addr() != x.VTEP.Addr() ||
+			row := r.place.row.(Flood)
+			if _, failed := p.failed[n]; failed || r.place.err != nil || row.VTEP.Addr() != x.VTEP.Addr() || row.MAC != x.MAC ||
 				x.Tunnel != "" && p.cfg.Switch.Name(r.place.port) != x.Tunnel {
 				continue
 			}

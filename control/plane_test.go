@@ -97,6 +97,8 @@ func TestRefused(t *testing.T) {
 		{control.Flood{VNI: red}, "VTEP"},
 		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("127.0.0.1:0")}, "VTEP: 127.0.0.1: must not be a loopback address, because the local VTEP has none"},
 		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("0.0.0.0:4789")}, "VTEP"},
+		{control.Flood{VNI: red, VTEP: far, MAC: mac(1)}, "Flood.MAC: 02:00:00:00:01:01: must be the MAC of a group, or zero"},
+		{control.Flood{VNI: red, VTEP: far, MAC: groups[0], NoUnknown: true}, "Flood.NoUnknown: not allowed with MAC"},
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("239.0.0.1:0")}, "VTEP"},
 		{mapped, "Prefix.Prefix"},
 		{control.Prefix{VRF: "red"}, "Prefix.Prefix"},

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -20,6 +21,32 @@ func host4(n int) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x14000001+uint32(n))))
 }
 func hostMAC(n int) frame.MAC { return frame.MACFrom(0x0220_0000_0000 + uint64(n)) }
+
+// Of rows for more groups than a tunnel takes, those that were there stay, and the others are refused until there is room.
+func TestTooManyGroups(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	group := func(i int) control.Flood {
+		return control.Flood{VNI: red, VTEP: at(2), MAC: frame.MACFrom(0x0100_5e00_0000 + uint64(i))}
+	}
+	list := func(from, to int) (list []control.Row) {
+		for i := range to - from {
+			list = append(list, group(from+i))
+		}
+		return list
+	}
+	l.add("one", list(10, 20)...)
+	err := l.Program("other", control.Update{Add: list(0, 2*vtep.MaxGroups)})
+	if n := len(control.Refused(err)); n != vtep.MaxGroups || !errors.Is(err, vtep.ErrGroups) {
+		t.Fatalf("%d refused, want %d: %v", n, vtep.MaxGroups, err)
+	}
+	if n, of := len(l.vtep.FloodPeers(red)), fmt.Sprint(l.Origin(group(10))); n != vtep.MaxGroups || of != "[one other]" {
+		t.Errorf("%d in the flood list, the first of %s", n, of)
+	}
+	l.must(l.Program("third", control.Update{Loose: true, Add: []control.Row{group(-1)}}))
+	l.wantWaiting("third", 1, vtep.ErrGroups)
+	l.del("other", group(30))
+	l.wantWaiting("third", 0, nil)
+}
 
 // Many rows are refused at once, with nothing else there: for their segment, and when they are written.
 func TestAllRefused(t *testing.T) {

@@ -47,16 +47,22 @@ type Group struct {
 
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a segment, like
 // route type 3 of EVPN (RFC 7432, section 7.3). Rows for the local VTEP have no effect. VTEP may be a
-// multicast group, which stands for all its members. Tunnel is as in MAC. The key is VNI, VTEP and Tunnel, as for a MAC.
+// multicast group, which stands for all its members. Tunnel is as in MAC. The key is VNI, VTEP, MAC and Tunnel, as for a MAC.
+//
+// With the MAC of a group it is for the frames to this MAC alone, and these go to no VTEP of the tunnel without such a row,
+// whoever owns it: a frame goes to nobody if all rows of its MAC have NoBroadcast or are for the local VTEP. Members on ports get
+// them as without rows. A [MAC] row for the group comes first. A tunnel takes rows for 4096 MACs of a segment; those for others
+// are refused with [vtep.ErrGroups].
 //
 // A VTEP with NoBroadcast and NoUnknown gets no frames, but may send in the segment, where its VTEP only accepts peers
 // that are listed for the VNI. Of rows of several owners, each frame goes to a VTEP that one of them sends it to.
 type Flood struct {
 	VNI         frame.VNI
 	VTEP        netip.AddrPort
+	MAC         frame.MAC // of a group; zero = all frames that are flooded
 	Tunnel      string
 	NoBroadcast bool // it gets no broadcast and multicast frames (RFC 9574, flag BM)
-	NoUnknown   bool // it gets no unknown unicast (flag U)
+	NoUnknown   bool // it gets no unknown unicast (flag U); not allowed with MAC
 }
 
 // A Prefix is a route: like route type 5 of EVPN (RFC 9136), the lease of a subnet, or a block of
@@ -134,6 +140,9 @@ func (r Group) String() string {
 // String returns the row in one line.
 func (r Flood) String() string {
 	s := fmt.Sprintf("flood vni %d vtep %v%s", r.VNI, r.VTEP, of(r.Tunnel))
+	if !r.MAC.IsZero() {
+		s += " mac " + r.MAC.String()
+	}
 	if r.NoBroadcast {
 		s += " no broadcast"
 	}
@@ -226,7 +235,7 @@ func keyOf(r Row) Row {
 		return MAC{VNI: x.VNI, MAC: x.MAC, IP: x.IP}
 	case Flood:
 		if x.NoBroadcast || x.NoUnknown {
-			return Flood{VNI: x.VNI, VTEP: x.VTEP, Tunnel: x.Tunnel}
+			return Flood{VNI: x.VNI, VTEP: x.VTEP, MAC: x.MAC, Tunnel: x.Tunnel}
 		}
 	}
 	return r
@@ -240,7 +249,7 @@ func sameKey(a, b Row) bool {
 		return ok && a.VNI == b.VNI && a.MAC == b.MAC && a.IP == b.IP
 	case Flood:
 		b, ok := b.(Flood)
-		return ok && a.VNI == b.VNI && a.VTEP == b.VTEP && a.Tunnel == b.Tunnel
+		return ok && a.VNI == b.VNI && a.VTEP == b.VTEP && a.MAC == b.MAC && a.Tunnel == b.Tunnel
 	}
 	return a == b
 }
@@ -258,8 +267,9 @@ func hashKey(seed maphash.Seed, r Row) uint64 {
 		return maphash.Comparable(seed, struct {
 			vni    frame.VNI
 			vtep   netip.AddrPort
+			mac    frame.MAC
 			tunnel string
-		}{x.VNI, x.VTEP, x.Tunnel})
+		}{x.VNI, x.VTEP, x.MAC, x.Tunnel})
 	}
 	return maphash.Comparable(seed, r)
 }
@@ -278,7 +288,7 @@ func compare(a, b Row) int {
 		}
 	case Flood:
 		if b, ok := b.(Flood); ok {
-			return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.VTEP.Compare(b.VTEP), cmp.Compare(a.Tunnel, b.Tunnel))
+			return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.VTEP.Compare(b.VTEP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), cmp.Compare(a.Tunnel, b.Tunnel))
 		}
 	case Prefix:
 		if b, ok := b.(Prefix); ok {

@@ -46,6 +46,9 @@ func TestSizes(t *testing.T) {
 		"next hops of one prefix": list(40_000, func(i int) control.Row {
 			return control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: l3vni, MAC: hostMAC(i), VTEP: at(byte(2 + i%97))}}
 		}),
+		"groups of a flood list": list(n, func(i int) control.Row {
+			return control.Flood{VNI: red, VTEP: at(byte(2 + i%97)), MAC: frame.MACFrom(0x0100_5e00_0000 + uint64(i))}
+		}),
 		"wrong entries of a flood list": list(20_000, func(i int) control.Row {
 			if i%2 == 0 {
 				return control.Flood{VNI: red, VTEP: six(i)}

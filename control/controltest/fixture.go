@@ -19,7 +19,7 @@ type Tables interface {
 
 	Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC
 
-	// Flood returns the flood list in order of address, as rows without port and Tunnel.
+	// Flood returns the flood list in order of address and MAC, as rows without port and Tunnel.
 	Flood(vni frame.VNI) []control.Flood
 
 	Prefix(vrf string, p netip.Prefix) ([]control.Via, bool)

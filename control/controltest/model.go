@@ -99,7 +99,7 @@ func key(r control.Row) control.Row {
 	case control.MAC:
 		return control.MAC{VNI: x.VNI, MAC: x.MAC, IP: x.IP}
 	case control.Flood:
-		return control.Flood{VNI: x.VNI, VTEP: x.VTEP, Tunnel: x.Tunnel}
+		return control.Flood{VNI: x.VNI, VTEP: x.VTEP, MAC: x.MAC, Tunnel: x.Tunnel}
 	}
 	return r
 }
@@ -150,7 +150,9 @@ func (m *Model) check(owner string, r control.Row) error {
 			err = fmt.Errorf("model: %v: %w", r, errMalformed)
 		}
 	case control.Flood:
-		err = segment(r.VNI)
+		if err = segment(r.VNI); !r.MAC.IsZero() && (!r.MAC.IsGroup() || r.NoUnknown) {
+			err = fmt.Errorf("model: %v: %w", r, errMalformed)
+		}
 	case control.Prefix:
 		vnis, ok := m.VRFs[r.VRF]
 		switch {
@@ -278,7 +280,7 @@ func (m *Model) Origin(key control.Row) (owners []string) {
 	case control.Flood:
 		for r := range m.present() {
 			f, ok := r.is.(control.Flood)
-			if ok && f.VNI == x.VNI && f.VTEP.Addr() == x.VTEP.Addr() && !slices.Contains(owners, r.owner) {
+			if ok && f.VNI == x.VNI && f.VTEP.Addr() == x.VTEP.Addr() && f.MAC == x.MAC && !slices.Contains(owners, r.owner) {
 				owners = append(owners, r.owner)
 			}
 		}
@@ -330,7 +332,7 @@ func (m *Model) Flood(vni frame.VNI) (list []control.Flood) {
 			continue
 		}
 		x.VTEP, x.Tunnel = netip.AddrPortFrom(x.VTEP.Addr(), 0), ""
-		i := slices.IndexFunc(list, func(y control.Flood) bool { return y.VTEP == x.VTEP })
+		i := slices.IndexFunc(list, func(y control.Flood) bool { return y.VTEP == x.VTEP && y.MAC == x.MAC })
 		if i < 0 {
 			list = append(list, x)
 			continue
@@ -338,7 +340,9 @@ func (m *Model) Flood(vni frame.VNI) (list []control.Flood) {
 		list[i].NoBroadcast = list[i].NoBroadcast && x.NoBroadcast
 		list[i].NoUnknown = list[i].NoUnknown && x.NoUnknown
 	}
-	slices.SortFunc(list, func(a, b control.Flood) int { return a.VTEP.Compare(b.VTEP) })
+	slices.SortFunc(list, func(a, b control.Flood) int {
+		return cmp.Or(a.VTEP.Compare(b.VTEP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()))
+	})
 	return list
 }
 

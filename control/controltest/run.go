@@ -18,7 +18,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	}{
 		{"add", add}, {"replace", replace}, {"withdraw", withdraw}, {"last row counts", lastRow},
 		{"snapshot", snapshot}, {"other owner untouched", otherOwner}, {"precedence", precedence},
-		{"flood lists are joined", floodUnion}, {"pruned flood lists", pruned}, {"next hops", nextHops}, {"distances", distances}, {"routers", routers},
+		{"flood lists are joined", floodUnion}, {"pruned flood lists", pruned}, {"flood lists of groups", ofGroups}, {"next hops", nextHops}, {"distances", distances}, {"routers", routers},
 		{"filters", filters}, {"group MACs", groupMACs}, {"far VNIs", farVNIs}, {"groups", groups}, {"groups of owners", groupsOfOwners},
 		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
 		{"refused when written", lateRefusal}, {"loose", loose}, {"concurrent owners", concurrent},
@@ -150,6 +150,29 @@ func floodUnion(t tester) {
 	t.wantFlood(0, 1, 2)
 	t.snapshot(t.Owners[0], t.flood(1))
 	t.wantFlood(0, 1)
+	t.snapshot(t.Owners[0])
+	t.snapshot(t.Owners[1])
+	t.wantFlood()
+}
+
+// Rows for the MACs of groups are beside those for all frames, and of several owners.
+func ofGroups(t tester) {
+	to := func(vtep int, mac frame.MAC) control.Flood {
+		r := t.flood(vtep)
+		r.MAC = mac
+		return r
+	}
+	one, two := frame.MAC{1, 0, 0x5e, 1, 1, 1}, frame.MAC{1, 0, 0x5e, 1, 1, 2}
+	quiet := to(0, two)
+	quiet.NoBroadcast = true
+	t.add(t.Owners[0], t.flood(0), to(0, one), quiet)
+	t.wantFloods(t.bare(t.flood(0)), t.bare(to(0, one)), t.bare(quiet))
+	t.add(t.Owners[1], to(1, one), to(0, two))
+	t.wantFloods(t.bare(t.flood(0)), t.bare(to(0, one)), t.bare(to(0, two)), t.bare(to(1, one)))
+	t.del(t.Owners[0], t.flood(0), to(0, one))
+	t.del(t.Owners[1], to(0, two))
+	t.wantFloods(t.bare(quiet), t.bare(to(1, one)))
+	t.refuse(t.Owners[0], control.Update{Add: []control.Row{to(0, host(1))}}, to(0, host(1)), nil)
 	t.snapshot(t.Owners[0])
 	t.snapshot(t.Owners[1])
 	t.wantFlood()
