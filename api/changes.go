@@ -10,12 +10,12 @@ import (
 // Operations of changes, in the words of bridge and ip.
 const (
 	Add     = "add"     // a new entry
-	Append  = "append"  // another next hop of a route, or with MAC 00:00:00:00:00:00 another peer of a flood list
+	Append  = "append"  // another next hop of a route, or with MAC 00:00:00:00:00:00 or that of a group another peer of a flood list
 	Replace = "replace" // a new or existing entry
 	Del     = "del"
 )
 
-// An FDBChange changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
+// An FDBChange changes an FDB, or with MAC 00:00:00:00:00:00 a flood list, with that of a group the peers that get its frames. All but Del need either Dst or Dev.
 type FDBChange struct {
 	Op  string    `json:"op"`
 	VNI frame.VNI `json:"vni"`

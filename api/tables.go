@@ -140,14 +140,15 @@ type SegmentMember struct {
 type Flood struct {
 	VNI    frame.VNI `json:"vni"`
 	Tunnel string    `json:"tunnel"`
-	Peers  []string  `json:"peers"`
+	Peers  []string  `json:"peers"` // those that are not for one group alone
 
-	Members []FloodMember `json:"members"` // the peers with their settings
+	Members []FloodMember `json:"members"` // the peers with their settings, and those for one group each
 }
 
 // A FloodMember is a peer of a flood list.
 type FloodMember struct {
 	Peer  string   `json:"peer"`
+	MAC   string   `json:"mac,omitempty"`   // of a group: it gets the frames to this MAC, as do no peers without it
 	Proto []string `json:"proto,omitempty"` // owners of rows for it
 	Flags []string `json:"flags,omitempty"` // no-broadcast, no-unknown: frames that it does not get
 }

@@ -48,7 +48,8 @@ Change:
   fdb add MAC dev PORT vni N        add a static entry for a MAC behind a port
   fdb replace MAC ...               add or replace an entry
   fdb del MAC [dst ADDR|dev PORT] vni N    delete an entry, wherever it is or only if it is there
-  fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it. With the MAC of a
+                                    group the peer, and no other without it, gets the frames of the group
   neigh add IP lladdr MAC [dst ADDR|dev PORT] vni N [router]
                                     add a neighbour and the FDB entry of its MAC; without dst or dev it has one from "fdb add".
                                     "router" is for an IPv6 router

@@ -102,8 +102,8 @@ func TestWrongWords(t *testing.T) {
 		"fdb vni":                                "fdb: vni: value is missing, must be 0 to 16777215",
 		"fdb vni x":                              `fdb: vni "x": must be 0 to 16777215`,
 		"fdb show vrf":                           `fdb: unexpected "vrf"; allowed are vni, dev`,
-		"fdb add":                                "fdb: add: requires a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list",
-		"fdb add tap0":                           `fdb: add: "tap0": must be a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list`,
+		"fdb add":                                "fdb: add: requires a MAC such as 02:00:00:00:00:01, or for the flood list 00:00:00:00:00:00 or that of a group",
+		"fdb add tap0":                           `fdb: add: "tap0": must be a MAC such as 02:00:00:00:00:01, or for the flood list 00:00:00:00:00:00 or that of a group`,
 		"fdb del 1:2:3":                          `fdb: del: "1:2:3": must be a MAC such as`,
 		"fdb add 02:00:00:00:00:01 vni 1":        "fdb: add: requires dst ADDR or dev PORT",
 		"fdb add 02:00:00:00:00:01 dst 10.0.0.2": "fdb: add: requires vni, 0 to 16777215",
@@ -160,6 +160,7 @@ func TestWrongWords(t *testing.T) {
 		"capture -json":                                                           "capture: -json: comes before the command",
 		"help colour":                                                             `help: "colour": must be one of fdb, neigh,`,
 		"fdb append 00:00:00:00:00:00 vni 1":                                      "fdb: append: the flood list requires dst ADDR",
+		"fdb del 01:00:5e:01:01:01 vni 1":                                         "fdb: del: the flood list requires dst ADDR",
 		"fdb del 00:00:00:00:00:00 vni 1":                                         "fdb: del: the flood list requires dst ADDR",
 		"neigh add 10.0.0.1 mac x":                                                `neigh: unexpected "mac"; allowed are lladdr, dst, dev, vni, tunnel, router`,
 		"neigh add 10.0.0.1 lladdr 01:00:00:00:00:01 vni 1":                       `neigh: lladdr "01:00:00:00:00:01": must be the MAC of one host`,
@@ -255,9 +256,10 @@ func TestTables(t *testing.T) {
 				"red  10.2.0.0/16  blackhole  -      -\n"},
 		{"drops", "GET /v1/drops", `[{"where":"tap0","direction":"rx","reason":"unknown-vlan","frames":5}]`,
 			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},
-		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
-			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
-				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]},{"peer":"10.0.0.4:4789","mac":"01:00:5e:01:01:01"}]},{"vni":8,"tunnel":"vx"}]`,
+			"VNI  MAC                TUNNEL  PEER           PROTO        FLAGS\n7    -                  vx      10.0.0.2:4789  config,evpn  -\n" +
+				"7    -                  vx      10.0.0.3:4789  evpn         no-broadcast\n7    01:00:5e:01:01:01  vx      10.0.0.4:4789  -            -\n" +
+				"8    -                  vx      -              -            -\n"},
 		{"bgp", "GET /v1/bgp", `{"state":"running","since":"2026-01-02T03:04:05Z","as":64512,"routerID":"192.0.2.1","vrf":"pods","peers":2,"established":1,"announced":["10.65.1.0/26","fd65::/122"],"received":3,"accepted":2,"refused":{"own-block":1},"rowError":"no"}`,
 			"WHAT                VALUE\nstate               running since 2026-01-02 03:04:05\nerror               -\nAS                  64512\nrouter ID           192.0.2.1\nVRF                 pods\n" +
 				"peers               2\nsessions            1\nannounced           10.65.1.0/26,fd65::/122\nroutes of peers     3\naccepted            2\nrefused, own-block  1\nrefused rows        no\n"},

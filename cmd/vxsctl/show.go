@@ -242,12 +242,12 @@ func dropsTable(text []byte) ([][]string, error) {
 }
 
 func floodTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VNI TUNNEL PEER PROTO FLAGS", func(f api.Flood) (rows [][]string) {
+	return rowsOf(text, "VNI MAC TUNNEL PEER PROTO FLAGS", func(f api.Flood) (rows [][]string) {
 		for _, m := range f.Members {
-			rows = append(rows, row(f.VNI, f.Tunnel, m.Peer, strings.Join(m.Proto, ","), strings.Join(m.Flags, ",")))
+			rows = append(rows, row(f.VNI, m.MAC, f.Tunnel, m.Peer, strings.Join(m.Proto, ","), strings.Join(m.Flags, ",")))
 		}
 		if len(rows) == 0 {
-			rows = append(rows, row(f.VNI, f.Tunnel, "", "", ""))
+			rows = append(rows, row(f.VNI, "", f.Tunnel, "", "", ""))
 		}
 		return rows
 	})

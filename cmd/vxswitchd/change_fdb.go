@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
-	"slices"
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/control"
@@ -27,13 +26,16 @@ type change struct {
 	tunnel string // "" if the segment has only one
 }
 
+// floods reports whether the change is one of a flood list.
+func (c *change) floods() bool { return c.mac.IsZero() || c.mac.IsGroup() }
+
 func (s *server) postFDB(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.readFDBChange(w, r)
 	if err != nil {
 		return err
 	}
 	return s.change(w, r, fmt.Sprintf("%s %v vni %d", c.op, c.mac, c.vsi.VNI()), func() error {
-		if c.mac.IsZero() {
+		if c.floods() {
 			return s.changeFlood(c)
 		}
 		return s.changeMAC(c)
@@ -52,11 +54,11 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 		return c, err
 	}
 	c.op, c.dev = x.Op, x.Dev
-	if c.mac, err = frame.ParseMAC(x.MAC); err != nil || c.mac.IsGroup() {
-		return bad("mac %q: must be the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
+	if c.mac, err = frame.ParseMAC(x.MAC); err != nil {
+		return bad("mac %q: must be the MAC of one host, or for the flood list 00:00:00:00:00:00 or that of a group", x.MAC)
 	}
 	if x.Dst != "" {
-		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || hostaddr.Check(c.dst) != nil && !(c.dst.IsMulticast() && c.mac.IsZero()) {
+		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || hostaddr.Check(c.dst) != nil && !(c.dst.IsMulticast() && c.floods()) {
 			return bad("dst %q: must be the address of one host, or for the flood list a multicast group", x.Dst)
 		}
 		c.dst = c.dst.Unmap()
@@ -66,14 +68,14 @@ func (s *server) readFDBChange(w http.ResponseWriter, r *http.Request) (c change
 		return bad("takes either dst or dev")
 	case x.Tunnel != "" && x.Dst == "":
 		return bad("tunnel: requires dst")
-	case c.mac.IsZero() && !c.dst.IsValid():
-		return bad("mac 00:00:00:00:00:00: the flood list requires dst")
+	case c.floods() && !c.dst.IsValid():
+		return bad("mac %v: the flood list requires dst", c.mac)
 	case !to && x.Op != api.Del:
 		return bad("%s: requires dst or dev", x.Op)
-	case c.mac.IsZero() && x.Op == api.Replace:
+	case c.floods() && x.Op == api.Replace:
 		return bad("replace: requires the MAC of one host; use append and del for the flood list")
-	case !c.mac.IsZero() && x.Op == api.Append:
-		return bad("append: requires 00:00:00:00:00:00, the flood list; use add or replace for one host")
+	case !c.floods() && x.Op == api.Append:
+		return bad("append: requires 00:00:00:00:00:00 or the MAC of a group, the flood list; use add or replace for one host")
 	}
 	if c.vsi, err = vsiOf(s.n.Segments(), x.VNI); err != nil {
 		return c, err
@@ -115,11 +117,11 @@ func (s *server) at(c *change, e fdb.Entry) bool {
 
 // changeFlood adds a peer to a flood list, or removes one that the socket added.
 func (s *server) changeFlood(c change) error {
-	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0), Tunnel: c.tunnel}
+	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0), MAC: c.mac, Tunnel: c.tunnel}
 	var u control.Update
 	tunnel := s.tunnelOf(row.VNI)
 	for _, r := range own(s, func(r control.Flood) bool {
-		return r.VNI == row.VNI && r.VTEP == row.VTEP && tunnel(r.Tunnel) == tunnel(row.Tunnel)
+		return r.VNI == row.VNI && r.VTEP == row.VTEP && r.MAC == row.MAC && tunnel(r.Tunnel) == tunnel(row.Tunnel)
 	}) {
 		u.Del = append(u.Del, r)
 	}
@@ -140,13 +142,17 @@ func (s *server) changeFlood(c change) error {
 	return s.program(control.Update{Add: []control.Row{row}})
 }
 
-// floods reports whether a flood list has a peer, and whether it has any.
+// floods reports whether a flood list has a peer for the MAC of a change, and whether it has any.
 func (s *server) floods(c change) (there, any bool) {
 	for a, list := range floodsOf(c.vsi) {
 		if c.tunnel != "" && c.tunnel != a.Port().(*vtep.VTEP).Name() {
 			continue
 		}
-		return slices.ContainsFunc(list, func(p vtep.FloodPeer) bool { return p.Addr.Addr() == c.dst }), len(list) > 0
+		for _, p := range list {
+			any = any || p.MAC == c.mac
+			there = there || p.MAC == c.mac && p.Addr.Addr() == c.dst
+		}
+		return there, any
 	}
 	return false, false
 }

@@ -201,7 +201,7 @@ func (r *running) macs() (list []string) {
 // Changes behave as those of bridge fdb.
 func TestChanges(t *testing.T) {
 	r := begin(t, basic(t))
-	const zero = "00:00:00:00:00:00"
+	const zero, group = "00:00:00:00:00:00", "01:00:5e:01:01:01"
 	for _, c := range []struct {
 		op, mac, dst, dev string
 		vni, status       int
@@ -241,9 +241,16 @@ func TestChanges(t *testing.T) {
 		{"del", zero, "127.0.0.2", "", 10, 409, "change the file"},
 		{"del", zero, "127.0.0.7", "", 10, 404, "not in the flood list"},
 		{"append", zero, "", "", 10, 400, "requires dst"},
+		{"append", group, "127.0.0.3", "", 10, 200, ""},
+		{"append", group, "127.0.0.3", "", 10, 409, "already"},
+		{"add", group, "127.0.0.2", "", 10, 409, "use append"},
+		{"append", group, "127.0.0.2", "", 10, 200, ""},
+		{"del", group, "127.0.0.3", "", 10, 200, ""},
+		{"del", group, "127.0.0.3", "", 10, 404, "not in the flood list"},
+		{"del", group, "", "", 10, 400, "mac 01:00:5e:01:01:01: the flood list requires dst"},
 	} {
 		mac := c.mac
-		if mac != zero {
+		if len(mac) == 2 {
 			mac = "02:00:00:00:00:" + mac
 		}
 		body, _ := json.Marshal(api.FDBChange{Op: c.op, MAC: mac, Dst: c.dst, Dev: c.dev, VNI: frame.VNI(c.vni)})
@@ -281,8 +288,8 @@ func TestChanges(t *testing.T) {
 	}
 	flood := func(want int) {
 		t.Helper()
-		if f := get[[]api.Flood](r, "/v1/flood"); len(f) != 1 || len(f[0].Peers) != want {
-			t.Errorf("%+v, want %d peers", f, want)
+		if f := get[[]api.Flood](r, "/v1/flood"); len(f) != 1 || len(f[0].Peers) != want || len(f[0].Members) != want+1 || f[0].Members[want].MAC != group {
+			t.Errorf("%+v, want %d peers and one of the group", f, want)
 		}
 	}
 	flood(2)

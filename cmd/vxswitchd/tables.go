@@ -309,7 +309,7 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 		for a, peers := range floodsOf(v) {
 			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}, Members: []api.FloodMember{}}
 			for _, p := range peers {
-				m := api.FloodMember{Peer: p.Addr.String(), Proto: s.n.Plane().Origin(control.Flood{VNI: v.VNI(), VTEP: p.Addr, Tunnel: x.Tunnel})}
+				m := api.FloodMember{Peer: p.Addr.String(), Proto: s.n.Plane().Origin(control.Flood{VNI: v.VNI(), VTEP: p.Addr, MAC: p.MAC, Tunnel: x.Tunnel})}
 				if p.Addr.Port() == 0 { // of IP-in-IP
 					m.Peer = p.Addr.Addr().String()
 				}
@@ -319,7 +319,12 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 				if p.NoUnknown {
 					m.Flags = append(m.Flags, "no-unknown")
 				}
-				x.Peers, x.Members = append(x.Peers, m.Peer), append(x.Members, m)
+				if p.MAC.IsZero() {
+					x.Peers = append(x.Peers, m.Peer)
+				} else {
+					m.MAC = p.MAC.String()
+				}
+				x.Members = append(x.Members, m)
 			}
 			floods = append(floods, x)
 		}
