@@ -2,6 +2,7 @@ package resource
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -49,8 +50,9 @@ func (r *rawConfiguration) read() (*Configuration, error) {
 	case "EnabledIPIPOnly":
 		c.IPIP = true
 	case "Disabled":
-	default:
-		return nil, one("spec.programClusterRoutes", s.ProgramClusterRoutes, "Enabled", "Disabled", "EnabledIPIPOnly", "EnabledNoEncapOnly")
+	default: // of a newer release: the default, as in Calico
+		c.Direct = true
+		c.NotCarried = append(c.NotCarried, fmt.Sprintf("spec.programClusterRoutes %.100q", s.ProgramClusterRoutes))
 	}
 	for _, f := range []struct {
 		name string
