@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/binary"
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -238,11 +239,61 @@ func (m *members) inside(x netip.Prefix) (list []netip.Prefix) {
 	return list
 }
 
-// each calls f with each label of each prefix.
-func (m *members) each(f func(netip.Prefix, label)) {
-	for x, e := range m.table.All() {
-		for _, l := range m.classes[e.own].labels {
-			f(x, l)
+// each returns each label of each prefix.
+func (m *members) each() iter.Seq2[netip.Prefix, label] {
+	return func(yield func(netip.Prefix, label) bool) {
+		for x, e := range m.table.All() {
+			for _, l := range m.classes[e.own].labels {
+				if !yield(x, l) {
+					return
+				}
+			}
 		}
 	}
+}
+
+// follow has members lose the labels of lists that are not among some, and get the labels of lists from a number on. It returns false
+// if it has not, since these and the prefixes inside are not few.
+func (m *members) follow(labels iter.Seq2[netip.Prefix, label], next uint32, lists []uint32) bool {
+	type step struct {
+		x netip.Prefix
+		l label
+	}
+	var add, del []step
+	few := m.table.Size()/8 + 8
+	note := func(list *[]step, x netip.Prefix, l label) bool {
+		for range m.table.Subnets(x) {
+			if few--; few < 0 {
+				return false
+			}
+		}
+		few--
+		*list = append(*list, step{x, l})
+		return few >= 0
+	}
+	for x, l := range labels {
+		if l.list() >= next && !note(&add, x, l) {
+			return false
+		}
+	}
+	kept := make([]bool, next)
+	for _, n := range lists {
+		if n < next {
+			kept[n] = true
+		}
+	}
+	if slices.Contains(kept, false) {
+		for x, l := range m.each() {
+			if !kept[l.list()] && !note(&del, x, l) {
+				return false
+			}
+		}
+	}
+	for _, s := range del {
+		m.change(s.x, s.l, false)
+	}
+	for _, s := range add {
+		m.change(s.x, s.l, true)
+	}
+	return true
 }

@@ -2,9 +2,11 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -130,6 +132,80 @@ func TestChangeSets(t *testing.T) {
 	}))
 	check.Equal(t, "sets", state(), "[10.0.0.1/32] [] [10.0.0.2,tcp:81] 1")
 	l.in(true, web(81))
+}
+
+// An Update that keeps sets has the members that a new policy has, whatever comes and goes beside them: other sets, and prefixes of rules
+// inside and around members. Numbers of lists that are gone do not add up.
+func TestKeptMembers(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	some := func(n int) []netip.Prefix {
+		list := make([]netip.Prefix, n)
+		for i := range list {
+			x := ipOf(r.IntN(3) == 0, r.IntN(100))
+			list[i] = netip.PrefixFrom(x, x.BitLen()-r.IntN(9)).Masked()
+		}
+		return list
+	}
+	config := func() *Config {
+		cfg := &Config{Sets: map[string][]netip.Prefix{}, PortSets: map[string][]Endpoint{}}
+		for i := range r.IntN(5) {
+			cfg.Sets[fmt.Sprint(i)] = some(r.IntN(100))
+			cfg.PortSets[fmt.Sprint(i)] = []Endpoint{{ipOf(false, r.IntN(100)), 6, uint16(r.IntN(3))}}
+		}
+		for range r.IntN(3) {
+			cfg.Rules = append(cfg.Rules, Rule{Src: some(2), NotDst: some(1)})
+		}
+		return cfg
+	}
+	text := func(p *Policy) string {
+		names, list := map[uint32]string{}, []string{}
+		for x, n := range p.lists.literal {
+			names[n] = x.String()
+		}
+		for name, n := range p.lists.sets {
+			names[n] = "set " + name
+		}
+		for name, n := range p.lists.ports {
+			names[n] = "ports " + name
+		}
+		for x, e := range p.members.table.All() {
+			var labels []string
+			for _, l := range p.members.classes[e.all].labels {
+				labels = append(labels, fmt.Sprint(names[l.list()], " ", l.service()))
+			}
+			slices.Sort(labels)
+			list = append(list, fmt.Sprint(x, labels))
+		}
+		slices.Sort(list)
+		return strings.Join(list, "\n")
+	}
+	cfg := config()
+	p := check.Must(New(cfg))(t)
+	kept := 0
+	for step := range 1000 {
+		next, told := config(), new(Config)
+		*told = *next
+		told.Sets, told.PortSets = maps.Clone(next.Sets), maps.Clone(next.PortSets)
+		for name := range next.Sets {
+			if is, ok := cfg.Sets[name]; ok && r.IntN(8) != 0 {
+				next.Sets[name], told.Sets[name] = is, nil
+			}
+			if is, ok := cfg.PortSets[name]; ok && r.IntN(8) != 0 {
+				next.PortSets[name], told.PortSets[name] = is, nil
+			}
+		}
+		was := p.lists.n
+		must(t, p.Update(told))
+		cfg = next
+		kept += b2i(p.lists.n > was)
+		check.Equal(t, fmt.Sprint("step ", step), text(p), text(check.Must(New(cfg))(t)))
+		if p.lists.n > 200 {
+			t.Fatalf("%d lists", p.lists.n)
+		}
+	}
+	if kept < 100 || kept > 900 {
+		t.Errorf("%d of 1000 changes were made in place", kept)
+	}
 }
 
 func TestEndpointText(t *testing.T) {

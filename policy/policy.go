@@ -94,10 +94,9 @@ func (p *Policy) install(cfg *Config) {
 	rules := cfg.lines()
 	p.pool = newPool(len(rules))
 	s := compile(cfg, rules, p.pool)
-	l := listsOf(cfg, rules)
-	p.members = fillAll(cfg, l, p.lists, p.members)
-	p.lists, s.members = l, p.members.table
-	p.src, p.dst = newSide(p.pool, l, rules, sourceOf), newSide(p.pool, l, rules, destinationOf)
+	p.setMembers(cfg, rules)
+	s.members = p.members.table
+	p.src, p.dst = newSide(p.pool, p.lists, rules, sourceOf), newSide(p.pool, p.lists, rules, destinationOf)
 	s.src, s.dst = p.src.begin(p.pool), p.dst.begin(p.pool)
 	p.pool.fix()
 	p.compileAll(s)

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -14,21 +16,21 @@ type lists struct {
 	n           uint32
 }
 
-// listsOf numbers the lists of a Config.
-func listsOf(cfg *Config, rules []line) *lists {
-	l := &lists{literal: map[netip.Prefix]uint32{}, sets: map[string]uint32{}, ports: map[string]uint32{}}
-	for name := range cfg.Sets {
-		l.sets[name] = l.next()
+// listsOf numbers the lists of a Config. Those that are as they were keep their numbers: sets that are nil here, and prefixes of rules.
+func listsOf(cfg *Config, rules []line, old *lists) *lists {
+	l := &lists{literal: map[netip.Prefix]uint32{}, sets: map[string]uint32{}, ports: map[string]uint32{}, n: old.n}
+	for name, list := range cfg.Sets {
+		number(l, l.sets, old.sets, name, list == nil)
 	}
-	for name := range cfg.PortSets {
-		l.ports[name] = l.next()
+	for name, list := range cfg.PortSets {
+		number(l, l.ports, old.ports, name, list == nil)
 	}
 	for i := range rules {
 		r := &rules[i]
 		for _, list := range [][]netip.Prefix{r.Src, r.Dst, r.NotSrc, r.NotDst} {
 			for _, x := range list {
 				if _, ok := l.literal[x]; !ok {
-					l.literal[x] = l.next()
+					number(l, l.literal, old.literal, x, true)
 				}
 			}
 		}
@@ -36,51 +38,85 @@ func listsOf(cfg *Config, rules []line) *lists {
 	return l
 }
 
-func (l *lists) next() uint32 {
-	l.n++
-	return l.n - 1
+// number gives a list its number: the one that it had if it may keep that, or the next.
+func number[K comparable](l *lists, numbers, old map[K]uint32, name K, keep bool) {
+	n, ok := old[name]
+	if !ok || !keep {
+		n = l.n
+		l.n++
+	}
+	numbers[name] = n
 }
 
-// fillAll makes the members of a Config. Sets that are nil there have those that they had.
-func fillAll(cfg *Config, l, old *lists, had *members) *members {
-	n, kept := len(l.literal), map[uint32]uint32{} // the number of each old list
+// all returns the numbers of all lists.
+func (l *lists) all() []uint32 {
+	return slices.AppendSeq(slices.AppendSeq(slices.Collect(maps.Values(l.literal)), maps.Values(l.sets)), maps.Values(l.ports))
+}
+
+// labels calls yield with the prefixes of rules, and the members of sets that are not nil.
+func (l *lists) labels(cfg *Config) iter.Seq2[netip.Prefix, label] {
+	return func(yield func(netip.Prefix, label) bool) {
+		for x, number := range l.literal {
+			if !yield(x, newLabel(number, 0)) {
+				return
+			}
+		}
+		for name, list := range cfg.Sets {
+			for _, x := range list {
+				if !yield(x, newLabel(l.sets[name], 0)) {
+					return
+				}
+			}
+		}
+		for name, list := range cfg.PortSets {
+			for _, e := range list {
+				if !yield(e.prefix(), newLabel(l.ports[name], e.service())) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// setMembers makes the lists and members those of a Config. Sets that are nil there have the members that they had. If few members
+// change, they change under the rest, or else all are filled anew. p.mu is held.
+func (p *Policy) setMembers(cfg *Config, rules []line) {
+	old := p.lists
+	p.lists = listsOf(cfg, rules, old)
+	if all := p.lists.all(); int(p.lists.n) <= 2*len(all)+64 && p.members.follow(p.lists.labels(cfg), old.n, all) {
+		return
+	}
+	p.lists = listsOf(cfg, rules, &lists{}) // no number is left out
+	kept := map[uint32]uint32{}             // the new number of old lists
 	for name, list := range cfg.Sets {
-		n += len(list)
 		if was, ok := old.sets[name]; ok && list == nil {
-			kept[was] = l.sets[name]
+			kept[was] = p.lists.sets[name]
 		}
 	}
 	for name, list := range cfg.PortSets {
-		n += len(list)
 		if was, ok := old.ports[name]; ok && list == nil {
-			kept[was] = l.ports[name]
+			kept[was] = p.lists.ports[name]
 		}
 	}
+	n := 0
+	for range p.lists.labels(cfg) {
+		n++
+	}
 	if len(kept) != 0 {
-		n += had.table.Size()
+		n += p.members.table.Size()
 	}
 	f := fill(n)
-	for x, number := range l.literal {
-		f.add(x, newLabel(number, 0))
-	}
-	for name, list := range cfg.Sets {
-		for _, x := range list {
-			f.add(x, newLabel(l.sets[name], 0))
-		}
-	}
-	for name, list := range cfg.PortSets {
-		for _, e := range list {
-			f.add(e.prefix(), newLabel(l.ports[name], e.service()))
-		}
+	for x, l := range p.lists.labels(cfg) {
+		f.add(x, l)
 	}
 	if len(kept) != 0 {
-		had.each(func(x netip.Prefix, was label) {
+		for x, was := range p.members.each() {
 			if number, ok := kept[was.list()]; ok {
 				f.add(x, newLabel(number, was.service()))
 			}
-		})
+		}
 	}
-	return f.end()
+	p.members = f.end()
 }
 
 // SetChanges are members that sets get and lose, by the name of the set. What a set gets and loses at once, it loses.
@@ -192,11 +228,11 @@ func (p *Policy) Set(name string) []netip.Prefix {
 		return nil
 	}
 	list := []netip.Prefix{}
-	p.members.each(func(x netip.Prefix, l label) {
+	for x, l := range p.members.each() {
 		if l.list() == number {
 			list = append(list, x)
 		}
-	})
+	}
 	slices.SortFunc(list, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
 	})
@@ -212,11 +248,11 @@ func (p *Policy) PortSet(name string) []Endpoint {
 		return nil
 	}
 	list := []Endpoint{}
-	p.members.each(func(x netip.Prefix, l label) {
+	for x, l := range p.members.each() {
 		if l.list() == number {
 			list = append(list, Endpoint{x.Addr(), uint8(l.service() >> 16), uint16(l.service())})
 		}
-	})
+	}
 	slices.SortFunc(list, func(a, b Endpoint) int {
 		return cmp.Or(a.Addr.Compare(b.Addr), int(a.Protocol)-int(b.Protocol), int(a.Port)-int(b.Port))
 	})
