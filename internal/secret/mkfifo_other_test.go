@@ -1,0 +1,7 @@
+//go:build !linux
+
+package secret
+
+import "errors"
+
+func mkfifo(string) error { return errors.ErrUnsupported }
