@@ -121,10 +121,8 @@ func (c *Config) Check() error {
 	if c.VRF == "" {
 		w.Want("VRF", c.VRF, "the name of a VRF")
 	}
-	for i, a := range c.Listen {
-		if !a.IsValid() || a.IsMulticast() {
-			w.Want(fmt.Sprintf("Listen[%d]", i), a, "an address of the node, or 0.0.0.0 or ::")
-		}
+	for i, err := range hostaddr.Listeners(c.Listen) {
+		w.Wrong(fmt.Sprintf("Listen[%d]", i), c.Listen[i], "%v", err)
 	}
 	c.checkLinks(w)
 	c.checkPools(w)
@@ -207,6 +205,9 @@ func (c *Config) checkAnnounced(w *setting.Check) {
 		if err := hostaddr.Routed(p); err != nil {
 			w.Wrong(at, p, "%v", err)
 		}
+		if p.Bits() == 0 {
+			w.Want(at, p, "a block of hosts: a default route of the VRF is announced with export")
+		}
 		if first, ok := seen[p]; ok {
 			w.Wrong(at, p, "announce[%d] is the same", first)
 		}
@@ -218,7 +219,7 @@ func (c *Config) checkAnnounced(w *setting.Check) {
 }
 
 func (c *Config) checkPeers(w *setting.Check) {
-	seen := map[string]int{}
+	seen, ours := map[string]int{}, append(c.NextHops(), c.Listen...)
 	for i := range c.Peers {
 		p := &c.Peers[i]
 		at := fmt.Sprintf("Peers[%d]", i)
@@ -227,6 +228,9 @@ func (c *Config) checkPeers(w *setting.Check) {
 			w.Wrong(at, p.name(), "peers[%d] is the same", first)
 		}
 		seen[p.name()] = i
+		if p.Addr.IsValid() && (p.Addr == p.Local || slices.Contains(ours, p.Addr)) {
+			w.Want(at+".Addr", p.Addr, "an address of another host; it is in local, listen or addresses")
+		}
 		if len(c.Listen) == 0 && (p.Passive || p.Prefix.IsValid()) {
 			w.Wrong("Listen", nil, "an address is required: peers[%d] connects to us", i)
 		}
@@ -262,7 +266,7 @@ func (p *Peer) Check() error {
 	if p.AS == 0 {
 		w.Want("AS", p.AS, "1 to 4294967295")
 	}
-	if p.Local.IsValid() && (p.Local.IsUnspecified() || p.Local.IsMulticast() || p.Local.Is4() != p.family().Is4()) {
+	if p.Local.IsValid() && p.family().IsValid() && (p.Local.IsUnspecified() || p.Local.IsMulticast() || p.Local.Is4() != p.family().Is4()) {
 		w.Want("Local", p.Local, "an address of the node, of the family of %s", p.name())
 	}
 	if p.Hold != 0 && (p.Hold < 3*time.Second || p.Hold > 65535*time.Second || p.Hold%time.Second != 0) {

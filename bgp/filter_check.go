@@ -159,7 +159,7 @@ func (c *Config) checkFiltered(w *setting.Check, at string, p *Peer) {
 		for _, l := range f.lists() {
 			for k := range l.rules {
 				if r := &l.rules[k]; r.PeerType.is(external) {
-					r.checkFor(w, at, fmt.Sprintf("%s[%d] of %s", l.name, k, name), l.export, external, c.AS, p)
+					r.checkFor(w, at, fmt.Sprintf("%s[%d] of %s", strings.ToLower(l.name[:1])+l.name[1:], k, name), l.export, external, c.AS, p)
 				}
 			}
 		}

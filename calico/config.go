@@ -103,10 +103,8 @@ func (c *Config) Check() error {
 	if c.RouterID.IsValid() && (!c.RouterID.Is4() || c.RouterID.IsUnspecified()) {
 		w.Want("RouterID", c.RouterID, "an IPv4 address")
 	}
-	for i, a := range c.Listen {
-		if !a.IsValid() || a.IsMulticast() {
-			w.Want(fmt.Sprintf("Listen[%d]", i), a, "an address of the host, or 0.0.0.0 or ::")
-		}
+	for i, err := range hostaddr.Listeners(c.Listen) {
+		w.Wrong(fmt.Sprintf("Listen[%d]", i), c.Listen[i], "%v", err)
 	}
 	checkFamilies(w, "Local", c.Local)
 	checkFamilies(w, "Routers", c.Routers)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 )
 
 // Errors follow the address and a colon.
@@ -59,6 +60,12 @@ func Neighbour(a netip.Addr) error {
 	}
 	return nil
 }
+
+var (
+	errListen = errors.New("must be an address of the host, or 0.0.0.0 or ::")
+	errTwice  = errors.New("it is in the list twice")
+	errAll    = errors.New("0.0.0.0 or :: in the list has all addresses of its family; must be alone then")
+)
 
 var errSecond = errors.New("there is another address of the family; must be at most one")
 
@@ -142,4 +149,24 @@ func Broadcast(p netip.Prefix) (netip.Addr, bool) {
 		last[i/8] |= 0x80 >> (i % 8)
 	}
 	return netip.AddrFrom4(last), true
+}
+
+// Listeners yields what is wrong with a list of addresses to listen on, with one port, by its place there.
+func Listeners(list []netip.Addr) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for i, a := range list {
+			err := error(nil)
+			switch {
+			case !a.IsValid() || a.IsMulticast():
+				err = errListen
+			case slices.Contains(list[:i], a):
+				err = errTwice
+			case !a.IsUnspecified() && slices.ContainsFunc(list, func(b netip.Addr) bool { return b.IsUnspecified() && b.Is4() == a.Is4() }):
+				err = errAll
+			}
+			if err != nil && !yield(i, err) {
+				return
+			}
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package hostaddr_test
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
@@ -101,6 +103,29 @@ func TestRouted(t *testing.T) {
 	} {
 		if err := hostaddr.Routed(netip.MustParsePrefix(p)); (err == nil) != want {
 			t.Errorf("%s: %v", p, err)
+		}
+	}
+}
+
+func TestListeners(t *testing.T) {
+	for list, want := range map[string]string{
+		"192.0.2.1 192.0.2.2 2001:db8::1": "",
+		"0.0.0.0 ::":                      "",
+		"0.0.0.0 2001:db8::1":             "",
+		"192.0.2.1 192.0.2.1":             "1: it is in the list twice",
+		"192.0.2.1 0.0.0.0":               "0: 0.0.0.0 or :: in the list has all addresses of its family; must be alone then",
+		":: 224.0.0.1":                    "1: must be an address of the host, or 0.0.0.0 or ::",
+	} {
+		var addrs []netip.Addr
+		for _, s := range strings.Fields(list) {
+			addrs = append(addrs, netip.MustParseAddr(s))
+		}
+		var got []string
+		for i, err := range hostaddr.Listeners(addrs) {
+			got = append(got, fmt.Sprint(i, ": ", err))
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s: %q, want %q", list, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
@@ -51,7 +52,7 @@ func TestFilters(t *testing.T) {
 		problems = append(problems, p.String())
 	}
 	if want := []string{
-		"bgppeers/3: is left out for 10.0.0.13: spec.filters: Peers[0].Filters[0]: \"ImportV4[0] of first\": priority cannot be had in imports of another AS, whose routes have none",
+		"bgppeers/3: is left out for 10.0.0.13: spec.filters: Peers[0].Filters[0]: \"importV4[0] of first\": priority cannot be had in imports of another AS, whose routes have none",
 		"bgppeers/4: is left out: spec.filters: bgpfilters/cards has interface in a way that is not carried",
 		"bgppeers/5: is left out: spec.filters: there is no bgpfilters/none that could be read",
 	}; !slices.Equal(problems, want) {
@@ -59,5 +60,22 @@ func TestFilters(t *testing.T) {
 	}
 	if err := plan.BGP.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOwnAddress has peers with addresses of this node, of which package bgp would refuse all settings.
+func TestOwnAddress(t *testing.T) {
+	c := settings("a")
+	c.Listen, c.Local = []netip.Addr{netip.MustParseAddr("10.0.0.9")}, []netip.Addr{netip.MustParseAddr("10.0.0.8")}
+	plan := Compile(c, data{
+		"nodes/a":    `{"bgp":{"ipv4Address":"10.0.0.1/24"}}`,
+		"nodes/b":    `{"bgp":{"ipv4Address":"10.0.0.1/24"}}`,
+		"nodes/c":    `{"bgp":{"ipv4Address":"10.0.0.2/24"}}`,
+		"bgppeers/1": `{"peerIP":"10.0.0.1","asNumber":64512}`,
+		"bgppeers/2": `{"peerIP":"10.0.0.9","asNumber":64512}`,
+		"bgppeers/3": `{"peerIP":"10.0.0.8","asNumber":64512}`,
+	}.store("a"))
+	if err := plan.BGP.Check(); err != nil || len(plan.BGP.Peers) != 1 || plan.BGP.Peers[0].Addr != netip.MustParseAddr("10.0.0.2") {
+		t.Errorf("%v, peers %+v", err, plan.BGP.Peers)
 	}
 }

@@ -270,10 +270,11 @@ func (b *peering) local(is4 bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// put keeps a session: one for each address, for package bgp tells peers apart by it.
+// put keeps a session: one for each address, for package bgp tells peers apart by it, and none with an address of ours.
 func (b *peering) put(s session) {
 	first, ok := b.by[s.Addr]
 	switch {
+	case s.Addr == b.own.Of(s.Addr.Is4()).Network.Addr() || s.Addr == s.Local || slices.Contains(b.c.Listen, s.Addr):
 	case ok:
 		b.problem(s.from, "is left out for %v, port %d: %s has a session with it", s.Addr, cmp.Or(s.Port, bgp.DefaultPort), first.from)
 		return
