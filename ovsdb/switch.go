@@ -217,20 +217,10 @@ func (s *Switch) serve(ctx context.Context) error {
 		s.mu.Unlock()
 	}()
 	fresh := new(table.Database) // what is there replaces what was, at once
-	err = c.Monitor(ctx, database, table.Columns, func(t rpc.Tables) { s.heard(c, fresh, t) })
-	if err != nil {
+	if err := c.Monitor(ctx, database, table.Columns, func(t rpc.Tables) { s.heard(c, fresh, t) }); err != nil {
 		return err
 	}
-	err = c.Lock(ctx, s.lock(), func(ours bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ours, s.dirty = ours, true
-		if s.status.State, s.status.Since, s.status.Err = Waiting, time.Now(), nil; ours {
-			s.status.State = Connected
-		}
-		s.wake()
-	})
-	if err != nil {
+	if err := c.Lock(ctx, s.lock(), s.locked); err != nil {
 		return err
 	}
 	tick := time.NewTicker(2 * time.Second) // for what was refused, and ports that go down
@@ -260,6 +250,17 @@ func (s *Switch) serve(ctx context.Context) error {
 		case <-time.After(batch):
 		}
 	}
+}
+
+// locked notes whether the lock is ours.
+func (s *Switch) locked(ours bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ours, s.dirty = ours, true
+	if s.status.State, s.status.Since, s.status.Err = Waiting, time.Now(), nil; ours {
+		s.status.State = Connected
+	}
+	s.wake()
 }
 
 // heard takes over what a server says: at first all that the database has. What the switch writes itself is not read anew.

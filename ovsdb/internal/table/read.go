@@ -40,11 +40,18 @@ const (
 	NoACL          = "no-acl"             // acl_bindings refers to an ACL that does not exist: nothing passes
 	LongACL        = "long-acl"           // an ACL has more than 16000 entries: nothing passes
 	BadEntry       = "bad-acl-entry"      // a condition that no rule can have: a deny goes without it, and a permit has no effect
-	SourceNode     = "source_node"        // Logical_Switch.replication_mode: a copy for each locator
-	ServiceNode    = "service_node"       // one copy, for the first locator; the default
-	BadReplication = "bad-replication"    // neither; counts as service_node
-	vxlanOverIPv4  = "vxlan_over_ipv4"    // Physical_Locator.encapsulation_type
-	mostLeft       = 64                   // rows of Result.Left; all are counted
+	BadReplication = "bad-replication"    // neither source_node nor service_node; counts as service_node
+)
+
+// Values of Logical_Switch.replication_mode.
+const (
+	SourceNode  = "source_node"  // a copy for each locator
+	ServiceNode = "service_node" // one copy, for the first locator; the default
+)
+
+const (
+	vxlanOverIPv4 = "vxlan_over_ipv4" // Physical_Locator.encapsulation_type
+	mostLeft      = 64                // rows of Result.Left; all are counted
 )
 
 // A Result is what a Database means for a switch.
