@@ -3,6 +3,7 @@ package discovery
 import (
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/discovery/internal/state"
@@ -45,10 +46,10 @@ func (s *Speaker) write() {
 	}
 }
 
-// ports are MACs on ports that other owners have set, not carried out yet: how often one was added, less how often it was removed.
-type ports struct {
-	mu sync.Mutex
-	by map[state.Key]int
+// fixed counts the rows by which other owners set a MAC on a port, since takeRows: those added, less those removed.
+type fixed struct {
+	mu   sync.Mutex
+	rows map[state.Key]int
 }
 
 // watchRows hears of the rows of other owners, until stop is called.
@@ -57,36 +58,35 @@ func (s *Speaker) watchRows() (stop func()) {
 		if owner == s.owner {
 			return
 		}
-		s.rows.mu.Lock()
-		n := s.rows.note(add, 1) + s.rows.note(del, -1)
-		s.rows.mu.Unlock()
+		s.fixed.mu.Lock()
+		n := s.fixed.note(add, 1) + s.fixed.note(del, -1)
+		s.fixed.mu.Unlock()
 		if n > 0 {
 			s.loop.Wake()
 		}
 	})
 }
 
-func (p *ports) note(rows []control.Row, by int) (noted int) {
+func (f *fixed) note(rows []control.Row, by int) (noted int) {
 	for _, r := range rows {
 		if m, ok := r.(control.MAC); ok && m.Port != "" && m.MAC.IsHost() {
-			if p.by == nil {
-				p.by = map[state.Key]int{}
+			if f.rows == nil {
+				f.rows = map[state.Key]int{}
 			}
-			p.by[state.Key{VNI: m.VNI, MAC: m.MAC}] += by
+			f.rows[state.Key{VNI: m.VNI, MAC: m.MAC}] += by
 			noted++
 		}
 	}
 	return noted
 }
 
-// takeRows carries out what ports has: these hosts are here, and never move.
-func (s *Speaker) takeRows() {
-	s.rows.mu.Lock()
-	by := s.rows.by
-	s.rows.by = nil
-	s.rows.mu.Unlock()
-	now := s.now()
-	for k, n := range by {
+// takeRows takes over what fixed has counted: these hosts are here, and never move.
+func (s *Speaker) takeRows(now time.Duration) {
+	s.fixed.mu.Lock()
+	rows := s.fixed.rows
+	s.fixed.rows = nil
+	s.fixed.mu.Unlock()
+	for k, n := range rows {
 		if s.here.fixed[k] += n; s.here.fixed[k] <= 0 {
 			delete(s.here.fixed, k)
 		}

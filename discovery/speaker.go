@@ -56,7 +56,7 @@ type Speaker struct {
 	begun  time.Time
 	loop   *batch.Loop // flushes
 
-	rows ports // of other owners, without mu
+	fixed fixed // without mu
 
 	mu     sync.Mutex
 	cfg    Config
@@ -233,7 +233,7 @@ func (s *Speaker) flush(due bool) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	s.takeRows()
+	s.takeRows(now)
 	s.read(now)
 	if due {
 		s.tick(now)
