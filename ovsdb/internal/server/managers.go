@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -111,8 +112,9 @@ func (s *Server) manage(ctx context.Context, m manager, secure func() (*tls.Conf
 			stop := context.AfterFunc(ctx, func() { kill(conn) })
 			s.Serve(conn, "manager")
 			stop()
-			s.report(m.target, false, "the connection has ended")
-		} else if ctx.Err() == nil {
+			err = errors.New("the connection has ended")
+		}
+		if ctx.Err() == nil { // else the row is gone, or another one's, which says what is so
 			s.report(m.target, false, err.Error())
 		}
 		if time.Since(began) > m.pause {

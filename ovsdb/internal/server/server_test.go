@@ -353,6 +353,28 @@ func TestManagers(t *testing.T) {
 	}
 }
 
+// A manager whose max_backoff changes is connected anew, and said to be connected then.
+func TestManagerAnew(t *testing.T) {
+	s := fresh(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go s.Managers(ctx, nil)
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	c := newClient(t, s.Pipe())
+	c.want("uuid", "transact", db, op(`{"op":"insert","table":"Manager","uuid-name":"m","row":{"target":"tcp:`+l.Addr().String()+`"}}`),
+		op(`{"op":"insert","table":"Global","row":{"managers":["named-uuid","m"]}}`))
+	for i := range 30 {
+		conn := check.Must(l.Accept())(t)
+		defer conn.Close()
+		connected := `{"op":"wait","table":"Manager","where":[],"columns":["is_connected"],"until":"==","rows":[{"is_connected":true}],"timeout":`
+		c.want("[map[]]", "transact", db, op(connected+`10000}`))
+		time.Sleep(20 * time.Millisecond) // for the one before to end
+		c.want("[map[]]", "transact", db, op(connected+`0}`))
+		c.want("count", "transact", db, op(fmt.Sprintf(`{"op":"update","table":"Manager","where":[],"row":{"max_backoff":%d}}`, 1000+i)))
+	}
+}
+
 // A Unix socket that a program has left is replaced, one of a program that listens is not, nor is a file.
 func TestSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
