@@ -272,7 +272,7 @@ var Rows = []Row{
 	{
 		Name:  "clients of the node's OVSDB server",
 		Holds: "ovsdb/internal/server.Server.locks ovsdb/internal/server.Server.sessions ovsdb/internal/server.session.monitors ovsdb/internal/server.session.out ovsdb/internal/server.session.pending ovsdb/internal/store.Datum.keys ovsdb/internal/store.Datum.values ovsdb/internal/store.Monitor.tables ovsdb/internal/store.Row.cols ovsdb/internal/store.parser.names ovsdb/internal/store.table.indexes ovsdb/internal/store.table.refs ovsdb/internal/store.table.rows ovsdb/internal/store.txn.rows ovsdb/internal/store.watch.columns ovsdb/internal/store.watch.selects ovsdb/internal/store.watch.where",
-		Limit: "64 sessions, 16 of an address; of a session 16 monitors, 16 locks, 4 transactions that wait; 64 MB of a request, 512 MB of all under way; 250000 rows, 512 MB of them; 20000000 rows that a transaction looks at",
+		Limit: "64 sessions, 16 of an address; of a session 16 monitors, each with 128 KB of conditions, 16 locks, 4 transactions that wait; 64 MB of a request, 512 MB of all under way; 250000 rows, 512 MB of them; 20000000 rows that a transaction looks at",
 		Share: "sessions of an address; sessions take turns. Rows: none, who may write may write all",
 		Full:  "the new session, request or transaction; the session of a client that does not read, or does not end a request in 30 s",
 		Test:  "ovsdb/internal/server.TestWorstSessions", Kept: 100,

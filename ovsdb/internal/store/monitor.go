@@ -59,7 +59,27 @@ func (db *Database) NewMonitor(form Form, requests json.RawMessage) (*Monitor, *
 			}
 		}
 	}
-	return m, nil
+	return m, m.fits(nil)
+}
+
+// maxWhere is about how many bytes the conditions of a monitor may have: they are kept, and each row that changes is compared with them.
+const maxWhere = 128 << 10
+
+// fits refuses a monitor whose conditions are too much, with the next ones of some tables.
+func (m *Monitor) fits(next map[*table]*watch) *Error {
+	n := 0
+	for t, w := range m.tables {
+		if next[t] != nil {
+			w = next[t]
+		}
+		for _, c := range w.where {
+			n += 100 + c.arg.size()
+		}
+	}
+	if n > maxWhere {
+		return fail(exhausted, "the conditions of the monitor take %d bytes; at most %d are allowed", n, maxWhere)
+	}
+	return nil
 }
 
 // byTable reads an object that has one request or an array of them for each table.
@@ -165,6 +185,9 @@ func (m *Monitor) Change(requests json.RawMessage) (updates []byte, e *Error) {
 			}
 		}
 		next[t] = &w
+	}
+	if e := m.fits(next); e != nil {
+		return nil, e
 	}
 	out := writer{m: m}
 	for _, t := range m.db.order {

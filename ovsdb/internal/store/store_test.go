@@ -243,3 +243,32 @@ func TestNull(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 }
+
+// Conditions of a monitor, which stay, and with which each row is compared, are bounded when it begins and when they change.
+func TestConditions(t *testing.T) {
+	db := New(VTEP(), DefaultLimits)
+	requests := func(clauses int, name string) json.RawMessage {
+		where := strings.Repeat(`["name","==","`+name+`"],`, clauses)
+		return json.RawMessage(`{"Logical_Switch":{"where":[` + where[:len(where)-1] + `]},"Logical_Router":{"where":[["name","==","r"]]}}`)
+	}
+	for _, x := range []struct {
+		clauses int
+		name    string
+		ok      bool
+	}{{500, "x", true}, {5000, "x", false}, {1, strings.Repeat("x", 1000), true}, {1, strings.Repeat("x", 1<<20), false}} {
+		m, e := db.NewMonitor(Update2, requests(1, "x"))
+		if e != nil {
+			t.Fatal(e)
+		}
+		_, began := db.NewMonitor(Update2, requests(x.clauses, x.name))
+		_, changed := m.Change(requests(x.clauses, x.name))
+		for _, e := range []*Error{began, changed} {
+			if (e == nil) != x.ok || e != nil && e.Code != exhausted {
+				t.Errorf("%d clauses with %d bytes: %v", x.clauses, len(x.name), e)
+			}
+		}
+		if n := len(m.tables[db.tables["Logical_Switch"]].where); !x.ok && n != 1 {
+			t.Errorf("%d clauses after a refusal", n)
+		}
+	}
+}
