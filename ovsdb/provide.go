@@ -53,7 +53,6 @@ func (s *Switch) provide(plan *table.Plan, refused map[string]error) {
 		next := append(s.provided[:len(s.provided):len(s.provided)], x)
 		if err := s.node.Provide(s.cfg.owner(), s.parts(plan, next)); err != nil {
 			refused[x.Name] = err
-			s.log.Warn("a Logical_Switch is refused", "name", x.Name, "error", err)
 			continue
 		}
 		s.provided = next

@@ -2,8 +2,10 @@ package ovsdb
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -175,4 +177,31 @@ func TestStale(t *testing.T) {
 	if st := s.Status(); !st.Stale || st.Segments+st.Rows != 0 {
 		t.Errorf("%+v", st)
 	}
+}
+
+// What is refused for hours is logged once, and again when the error is another one.
+func TestLoggedOnce(t *testing.T) {
+	n := &fakeNode{refuse: map[frame.VNI]bool{5001: true}, gone: map[frame.VNI]bool{}}
+	s := bound(t, n)
+	var log strings.Builder
+	s.log = slog.New(slog.NewTextHandler(&log, nil))
+	again := func(want int) {
+		t.Helper()
+		for range 5 {
+			s.look()
+			s.apply()
+		}
+		if got := strings.Count(log.String(), "a Logical_Switch is refused"); got != want {
+			t.Errorf("logged %d times, want %d", got, want)
+		}
+	}
+	again(1)
+	n.refuse, n.cfg.Segments = nil, []node.Segment{{VNI: 5001}}
+	again(2)
+	n.cfg.Segments = nil
+	again(2)
+	n.refuse = map[frame.VNI]bool{5001: true}
+	s.asked = nil
+	s.dirty = true
+	again(3)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -287,7 +288,7 @@ func (s *Switch) apply() {
 	}
 	s.dirty = false
 	res := s.db.Read(&s.sw)
-	again, before, told := len(s.status.Refused) > 0, s.status.RowErr, s.told
+	again, before, told := s.status.Refused, s.status.RowErr, s.told
 	s.mu.Unlock()
 	s.known = s.node.PortsUp()
 	for i := range res.Segments { // a port may come later
@@ -300,9 +301,14 @@ func (s *Switch) apply() {
 
 	refused := map[string]error{}
 	s.faulty = res.Faulty
-	if again || s.asked == nil || !reflect.DeepEqual(&res.Plan, s.asked) {
+	if len(again) > 0 || s.asked == nil || !reflect.DeepEqual(&res.Plan, s.asked) {
 		s.asked = &res.Plan
 		s.provide(s.asked, refused)
+	}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		if err := refused[name]; another(err, again[name]) {
+			s.log.Warn("a Logical_Switch is refused", "name", name, "error", err)
+		}
 	}
 	rows := s.within(res.Rows)
 	s.remotes = vteps(rows)
@@ -312,7 +318,7 @@ func (s *Switch) apply() {
 	}
 	s.rows = rows
 	err := s.node.Program(s.cfg.owner(), u)
-	if err != nil && (before == nil || before.Error() != err.Error()) {
+	if another(err, before) {
 		s.log.Warn("rows were refused", "error", err)
 	}
 	s.set(func(st *Status) {
@@ -320,6 +326,11 @@ func (s *Switch) apply() {
 		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(rows), res.Left, res.Counts
 		st.Refused, st.RowErr = refused, err
 	})
+}
+
+// another reports whether err is to be logged after the error before: what is tried again for hours is said once.
+func another(err, before error) bool {
+	return err != nil && (before == nil || before.Error() != err.Error())
 }
 
 // arrivals returns the rows whose MACs were not in the rows before. Both are in order.
@@ -382,10 +393,10 @@ func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []table.Op) er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactTime) // what is under way at the end is waited for
 	defer cancel()
 	_, err := c.Transact(ctx, database, all...)
-	if err != nil {
-		s.log.Warn("a transaction has failed", "error", err)
-	}
 	s.set(func(st *Status) {
+		if another(err, st.WriteErr) {
+			s.log.Warn("a transaction has failed", "error", err)
+		}
 		st.WriteErr = err
 		if st.Transactions++; err != nil {
 			st.Failed++
