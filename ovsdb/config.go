@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/vxswitch/vxswitch/ovsdb/internal/server"
 	"github.com/vxswitch/vxswitch/setting"
@@ -49,6 +51,8 @@ func (c *Config) Check() error {
 	switch {
 	case c.embedded() && c.Target != "":
 		w.Wrong("Target", c.Target, "is of another server; with listen or database the node itself is the server")
+	case !c.embedded() && c.Target == "":
+		w.Wrong("Target", nil, "unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database")
 	case !c.embedded() && !ok:
 		w.Want("Target", c.Target, "unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]")
 	}
@@ -62,15 +66,21 @@ func (c *Config) Check() error {
 		}
 		secure = secure || a.Secure
 	}
-	if c.Name == "" {
+	switch {
+	case c.Name == "":
 		w.Wrong("Name", nil, "the name of the Physical_Switch is required")
+	case !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, unicode.IsControl):
+		w.Want("Name", c.Name, "printable UTF-8")
 	}
 	if c.Tunnel == "" {
 		w.Wrong("Tunnel", nil, "the name of a tunnel is required")
 	}
 	for i, a := range c.TunnelIPs {
-		if !ownAddr(a) {
-			w.Want(fmt.Sprintf("TunnelIPs[%d]", i), a, "an address of this host")
+		at := fmt.Sprintf("TunnelIPs[%d]", i)
+		if first := slices.Index(c.TunnelIPs, a); !ownAddr(a) {
+			w.Want(at, a, "an address of this host")
+		} else if first < i {
+			w.Wrong(at, a, "tunnelIPs[%d] is this address already", first) // a set of the database has no value twice
 		}
 	}
 	for i, p := range c.Ports {
@@ -156,7 +166,7 @@ func (c *Config) secure() (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
-		return nil, fmt.Errorf("ovsdb: Config.Cert and Key: %w", err)
+		return nil, fmt.Errorf("ovsdb: Config.Cert: %q, Key: %q: %w", c.Cert, c.Key, err)
 	}
 	return &tls.Config{
 		Certificates:       []tls.Certificate{pair},

@@ -29,13 +29,15 @@ func good() *Config {
 func TestCheck(t *testing.T) {
 	check.OK(t, good().Check())
 	for want, edit := range map[string]func(c *Config){
-		`ovsdb: Config.Target: "": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]`:      func(c *Config) { c.Target = "" },
-		`ovsdb: Config.Target: "tcp:x": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]`: func(c *Config) { c.Target = "tcp:x" },
-		`ovsdb: Config.Name: the name of the Physical_Switch is required`:                  func(c *Config) { c.Name = "" },
-		`ovsdb: Config.Tunnel: the name of a tunnel is required`:                           func(c *Config) { c.Tunnel = "" },
-		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:           func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
-		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                      func(c *Config) { c.Ports = []string{"p1", "p1"} },
-		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                           func(c *Config) { c.Ports = []string{""} },
+		`ovsdb: Config.Target: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database`: func(c *Config) { c.Target = "" },
+		`ovsdb: Config.Target: "tcp:x": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]`:                                func(c *Config) { c.Target = "tcp:x" },
+		`ovsdb: Config.Name: the name of the Physical_Switch is required`:                                                 func(c *Config) { c.Name = "" },
+		`ovsdb: Config.Name: "a\nb": must be printable UTF-8`:                                                             func(c *Config) { c.Name = "a\nb" },
+		`ovsdb: Config.TunnelIPs[1]: 192.0.2.1: tunnelIPs[0] is this address already`:                                     func(c *Config) { c.TunnelIPs = append(c.TunnelIPs, c.TunnelIPs[0]) },
+		`ovsdb: Config.Tunnel: the name of a tunnel is required`:                                                          func(c *Config) { c.Tunnel = "" },
+		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:                                          func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
+		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                                                     func(c *Config) { c.Ports = []string{"p1", "p1"} },
+		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                                                          func(c *Config) { c.Ports = []string{""} },
 		"ovsdb: Config.CA: a file is required with ssl or pssl\novsdb: Config.Cert: a file is required with ssl or pssl\novsdb: Config.Key: a file is required with ssl or pssl": func(c *Config) {
 			c.Target = "ssl:127.0.0.1:6640"
 		},
@@ -93,7 +95,11 @@ func TestTLS(t *testing.T) {
 	if n := <-got; n != 1 {
 		t.Errorf("the server got %d certificates", n)
 	}
-	c.CA = ours
+	c.Key = theirKey
+	if _, err := c.dial(t.Context()); err == nil || !strings.Contains(err.Error(), ours) || !strings.Contains(err.Error(), theirKey) {
+		t.Errorf("a key of another certificate: %v", err)
+	}
+	c.Key, c.CA = ourKey, ours
 	if _, err := c.dial(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of another authority: %v", err)
 	}

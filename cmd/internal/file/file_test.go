@@ -136,7 +136,7 @@ func TestErrors(t *testing.T) {
 4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or ::
 4:237: calico.routerID: ::1: must be an IPv4 address
 4:256: calico.distance: 256: must be 0 to 255`,
-		`{"ovsdb": {}}`: "1:11: ovsdb.target: \"\": must be unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT]\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
+		`{"ovsdb": {}}`: "1:11: ovsdb.target: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl and pssl only; managers with ssl need all three files",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",
 		`{"discovery": {"tunnel": "vx", "local": "10.0.0.1", "servers": ["x"], "neighbours": ["10.0.0.1"]}}`: "1:15: discovery.keyFile: \"\": must be the path of a file with keys\n" +
