@@ -6,7 +6,7 @@ import "time"
 type OVSDB struct {
 	State string     `json:"state"`           // connecting, waiting, connected, failed
 	Since time.Time  `json:"since"`           // of the state
-	Error string     `json:"error,omitempty"` // of the last connection, or with which a failed one has ended
+	Error string     `json:"error,omitempty"` // of the last connection, why it waits, or with which a failed one has ended
 	Again *time.Time `json:"again,omitempty"` // when a failed one is tried again
 
 	Target string `json:"target"`

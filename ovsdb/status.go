@@ -14,14 +14,15 @@ const (
 	Connected  = "connected"
 )
 
-// Left is a row of the database that has no effect, or not all of it.
+// Left is a row of the database that has no effect, or not all of it: its Table, its UUID as ID, and the Reason, a word that docs/ovsdb.md
+// explains.
 type Left = table.Left
 
 // Status is what a Switch does.
 type Status struct {
 	State string
 	Since time.Time
-	Err   error // of the last connection, while there is none
+	Err   error // of the last connection, while there is none, or why the Switch waits
 	Stale bool  // segments and rows, perhaps none, are of an earlier connection
 
 	Segments int // Logical_Switches that the node has

@@ -258,8 +258,12 @@ func (s *Switch) locked(ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ours, s.dirty = ours, true
-	if s.status.State, s.status.Since, s.status.Err = Waiting, time.Now(), nil; ours {
-		s.status.State = Connected
+	s.status.Since = time.Now()
+	if s.status.State, s.status.Err = Connected, nil; ours {
+		s.log.Info("connected with the database", "target", s.cfg.Where())
+	} else {
+		s.status.State, s.status.Err = Waiting, fmt.Errorf("another client of the database has the name %q", s.cfg.Name)
+		s.log.Warn("the node waits", "target", s.cfg.Where(), "error", s.status.Err)
 	}
 	s.wake()
 }

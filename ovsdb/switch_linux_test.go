@@ -192,8 +192,9 @@ func TestOneName(t *testing.T) {
 	l := newLab(t, false)
 	second, _ := l.begin("us")
 	l.until("the second waits", func() bool { return second.Status().State == Waiting })
+	check.ErrorHas(t, second.Status().Err, `another client of the database has the name "us"`)
 	l.stop()
-	l.until("the second has the name", func() bool { return second.Status().State == Connected })
+	l.until("the second has the name", func() bool { st := second.Status(); return st.State == Connected && st.Err == nil })
 }
 
 // A Logical_Switch whose VNI the node has itself is refused, and said so in Physical_Port; others are not affected, and that one comes when it can.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -79,8 +78,6 @@ func ovsdbTrouble(o api.OVSDB) string {
 		return ""
 	case o.Error != "":
 		why = o.Error
-	case o.State == ovsdb.Waiting:
-		why = fmt.Sprintf("another client of the database has the name %q", o.Switch)
 	}
 	return troubled("ovsdb", o.State, o.Since, why)
 }

@@ -14,7 +14,7 @@ func TestOVSDBTrouble(t *testing.T) {
 		"the database has not answered yet": {State: "connecting"},
 		"connection refused":                {State: "connecting", Error: "connection refused"},
 		"no such tunnel":                    {State: "failed", Error: "no such tunnel"},
-		`another client of the database has the name "leaf"`: {State: "waiting", Switch: "leaf"},
+		"another client has the name":       {State: "waiting", Error: "another client has the name"},
 	} {
 		o.Since = time.Unix(0, 0)
 		got := ovsdbTrouble(o)
