@@ -45,3 +45,15 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// The page says what each reason means for which a row is left out.
+func TestReasons(t *testing.T) {
+	page := string(check.Must(os.ReadFile("../docs/ovsdb.md"))(t))
+	source := check.Must(os.ReadFile("internal/table/read.go"))(t)
+	block := regexp.MustCompile(`(?s)// Reasons.*?\n\)`).Find(source)
+	reasons := regexp.MustCompile(`(?m)= "([a-z-]+)"`).FindAllSubmatch(block, -1)
+	check.True(t, len(reasons) > 20, "%d reasons", len(reasons))
+	for _, r := range reasons {
+		check.True(t, strings.Contains(page, "\n| `"+string(r[1])+"` |"), "nothing about %s", r[1])
+	}
+}
