@@ -2,6 +2,7 @@ package calico
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"reflect"
 
@@ -9,24 +10,48 @@ import (
 )
 
 // differences are those of pairs of configs, which many ports have in common.
-type differences map[[2]*policy.Config]*policy.SetChanges
+type differences map[[2]*policy.Config]*difference
 
-// of returns what changes one config into another, nil if that is not only members of sets.
-func (d differences) of(a, b *policy.Config) *policy.SetChanges {
+// A difference is what changes one config into another.
+type difference struct {
+	members *policy.SetChanges // nil if other things than members of sets change
+	config  *policy.Config     // for an Update: nil takes the place of sets that stay
+}
+
+// of returns the difference of two configs. Nothing is known of the first one if it is nil.
+func (d differences) of(a, b *policy.Config) *difference {
 	if a == nil {
-		return nil
+		return &difference{config: b}
 	}
 	pair := [2]*policy.Config{a, b}
 	c, ok := d[pair]
 	if !ok {
-		c = difference(a, b)
+		c = &difference{members: changes(a, b), config: changed(a, b)}
 		d[pair] = c
 	}
 	return c
 }
 
-func difference(a, b *policy.Config) *policy.SetChanges {
-	if a.Default != b.Default || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !same(a.Tiers, b.Tiers) && !reflect.DeepEqual(a.Tiers, b.Tiers) {
+// changed returns b without the sets that it has in common with a.
+func changed(a, b *policy.Config) *policy.Config {
+	c := *b
+	c.Sets, c.PortSets = others(a.Sets, b.Sets), others(a.PortSets, b.PortSets)
+	return &c
+}
+
+func others[T any](a, b map[string][]T) map[string][]T {
+	c := maps.Clone(b)
+	for name, list := range a {
+		if is, ok := b[name]; ok && same(list, is) {
+			c[name] = nil
+		}
+	}
+	return c
+}
+
+// changes returns what changes a into b, nil if that is not only members of sets.
+func changes(a, b *policy.Config) *policy.SetChanges {
+	if a.Default != b.Default || len(a.Rules)+len(b.Rules) != 0 || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !same(a.Tiers, b.Tiers) && !reflect.DeepEqual(a.Tiers, b.Tiers) {
 		return nil
 	}
 	c := &policy.SetChanges{

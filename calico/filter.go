@@ -204,12 +204,16 @@ func (g *guarded) change(cfg *policy.Config, guard *policy.GuardConfig, known di
 	if err == nil && !reflect.DeepEqual(guard, g.guard) {
 		err = g.Guard.Update(guard)
 	}
-	switch c := known.of(g.cfg, cfg); {
+	switch {
 	case err != nil || cfg == closed || cfg == g.cfg && g.err == nil:
-	case c != nil && g.err == nil:
-		err = g.Policy.ChangeSets(c)
-	default:
+	case g.err != nil:
 		err = g.Policy.Update(cfg)
+	default:
+		if d := known.of(g.cfg, cfg); d.members != nil {
+			err = g.Policy.ChangeSets(d.members)
+		} else {
+			err = g.Policy.Update(d.config)
+		}
 	}
 	if err != nil {
 		g.Policy.Update(closed)

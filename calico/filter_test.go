@@ -187,15 +187,17 @@ func TestMembersAlone(t *testing.T) {
 	put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"c"`, 2, `,"ports":[{"name":"http","protocol":"TCP","port":81}]`))
 	put("networksets/x/s", `{"metadata":{"labels":{"app":"b"}},"spec":{"nets":["192.0.2.0/24","10.0.0.0/8"]}}`)
 	known := differences{}
-	c := known.of(was, config())
+	c := known.of(was, config()).members
 	if c == nil {
 		t.Fatal("rules are compiled again")
 	}
 	check.Equal(t, "changes", fmt.Sprint(slices.Collect(maps.Values(c.Add)), slices.Collect(maps.Values(c.Delete)), slices.Collect(maps.Values(c.AddPorts)), slices.Collect(maps.Values(c.DeletePorts))),
 		"[[10.0.0.0/8 192.0.2.0/24]] [[10.65.1.2/32]] [[10.65.1.2,tcp:81]] [[10.65.1.2,tcp:80]]")
 	put("networkpolicies/x/p", `{"spec":{"selector":"app == 'a'","ingress":[{"action":"Deny","source":{"selector":"app == 'b'"}}],"egress":[{"action":"Allow","protocol":"TCP","destination":{"ports":["http"]}}]}}`)
-	check.True(t, known.of(was, config()) == nil, "another action is a change of members")
-	check.True(t, known.of(nil, was) == nil, "what nobody knows is changed")
+	check.True(t, known.of(was, config()).members == nil, "another action is a change of members")
+	check.True(t, known.of(closed, &policy.Config{Default: policy.Deny}).members == nil, "what is closed opens by a change of members")
+	d := known.of(nil, was)
+	check.True(t, d.members == nil && d.config == was, "what nobody knows is changed")
 }
 
 // Status says of each workload which policies it has, what of them is not done, and why it is closed.
