@@ -45,7 +45,7 @@ func (m *member) routes(what string, want ...string) {
 	m.t.Helper()
 	slices.SortFunc(want, func(a, b string) int {
 		p := func(s string) netip.Prefix { return prefix(strings.Fields(s)[0]) }
-		return cmp.Or(comparePrefixes(p(a), p(b)), cmp.Compare(a, b))
+		return cmp.Or(p(a).Compare(p(b)), cmp.Compare(a, b))
 	})
 	m.want(what, want...)
 }

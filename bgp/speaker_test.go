@@ -150,7 +150,7 @@ func TestSpeaker(t *testing.T) {
 		t.Helper()
 		until(t, fmt.Sprint("announced: ", want), func() (ok bool) {
 			f.do(func() {
-				got := slices.SortedFunc(maps.Keys(f.said), comparePrefixes)
+				got := slices.SortedFunc(maps.Keys(f.said), netip.Prefix.Compare)
 				ok = slices.Equal(got, prefixes(want...))
 			})
 			return ok

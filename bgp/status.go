@@ -91,7 +91,7 @@ func (s *Speaker) Status() Status {
 	for p := range s.said {
 		st.Announced = append(st.Announced, p)
 	}
-	slices.SortFunc(st.Announced, comparePrefixes)
+	slices.SortFunc(st.Announced, netip.Prefix.Compare)
 	st.RowErr = s.rowErr
 	return st
 }
@@ -105,17 +105,13 @@ func (n *tally) refused(to map[Reason]int) {
 	}
 }
 
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
-}
-
 // Routes returns the best routes of peers, sorted by prefix, then next hop.
 func (s *Speaker) Routes() []Route {
 	s.lock()
 	defer s.mu.Unlock()
 	list := slices.Collect(s.table.routes())
 	slices.SortFunc(list, func(a, b Route) int {
-		return cmp.Or(comparePrefixes(a.Prefix, b.Prefix), a.NextHop.Compare(b.NextHop), a.Peer.Compare(b.Peer), cmp.Compare(a.PathID, b.PathID))
+		return cmp.Or(a.Prefix.Compare(b.Prefix), a.NextHop.Compare(b.NextHop), a.Peer.Compare(b.Peer), cmp.Compare(a.PathID, b.PathID))
 	})
 	return list
 }

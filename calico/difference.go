@@ -57,9 +57,7 @@ func changes(a, b *policy.Config) *policy.SetChanges {
 	c := &policy.SetChanges{
 		Add: map[string][]netip.Prefix{}, Delete: map[string][]netip.Prefix{}, AddPorts: map[string][]policy.Endpoint{}, DeletePorts: map[string][]policy.Endpoint{},
 	}
-	compare(a.Sets, b.Sets, c.Add, c.Delete, func(x, y netip.Prefix) int {
-		return cmp.Or(x.Addr().Compare(y.Addr()), cmp.Compare(x.Bits(), y.Bits()))
-	})
+	compare(a.Sets, b.Sets, c.Add, c.Delete, netip.Prefix.Compare)
 	compare(a.PortSets, b.PortSets, c.AddPorts, c.DeletePorts, func(x, y policy.Endpoint) int {
 		return cmp.Or(x.Addr.Compare(y.Addr), cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.Port, y.Port))
 	})

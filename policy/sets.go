@@ -233,9 +233,7 @@ func (p *Policy) Set(name string) []netip.Prefix {
 			list = append(list, x)
 		}
 	}
-	slices.SortFunc(list, func(a, b netip.Prefix) int {
-		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
-	})
+	slices.SortFunc(list, netip.Prefix.Compare)
 	return list
 }
 

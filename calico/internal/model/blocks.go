@@ -63,7 +63,7 @@ func (x *compiler) blocks() {
 	for _, b := range All[resource.Block](x.s, resource.KindBlock) {
 		list = append(list, item{b.Prefix, b})
 	}
-	slices.SortFunc(list, func(a, b item) int { return comparePrefixes(a.prefix, b.prefix) })
+	slices.SortFunc(list, func(a, b item) int { return a.prefix.Compare(b.prefix) })
 	outside, left := 0, 0
 	for _, b := range list {
 		p := x.in(b.prefix)

@@ -96,14 +96,10 @@ func Compile(c *Settings, s *Store) *Plan {
 	}
 	x.blocks()
 	if b := x.plan.BGP; b != nil {
-		slices.SortFunc(b.Announce, comparePrefixes)
+		slices.SortFunc(b.Announce, netip.Prefix.Compare)
 		b.Announce = slices.Compact(b.Announce)
 	}
 	return x.plan
-}
-
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
 func (x *compiler) problem(of string, format string, args ...any) {

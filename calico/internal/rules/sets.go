@@ -97,7 +97,7 @@ func (s *sets) profile(name string) {
 func (s *sets) addrs(of *selector.Selector) string {
 	name := short(of.String())
 	if s.nets[name] == nil {
-		s.nets[name] = newSet(s.things, comparePrefixes, func(t *thing) []netip.Prefix {
+		s.nets[name] = newSet(s.things, netip.Prefix.Compare, func(t *thing) []netip.Prefix {
 			if s.work.Selected++; !of.Matches(t.labels...) {
 				return nil
 			}
@@ -105,10 +105,6 @@ func (s *sets) addrs(of *selector.Selector) string {
 		})
 	}
 	return name
-}
-
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
 // named returns the name of the set of ports with a name, of a protocol or of all, and of whom a selector chooses or of all.
