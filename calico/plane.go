@@ -49,19 +49,13 @@ type Plane struct {
 	moved    func()         // ends what follows the datastore, nil before
 	store    *model.Store   // nil before it has been read
 	plan     *model.Plan    // as applied, nil before
-	ruled    *ruled         // likewise
+	ruled    model.NotDone  // of policies, likewise
 	compiler rules.Compiler // of policies
 	rowErr   error
 	bgpErr   error
 	stale    time.Time
 	lastErr  string
 	run      *running // nil without BGP
-}
-
-// A ruled is what of the plan of policies Status needs.
-type ruled struct {
-	problems []model.Problem
-	more     int
 }
 
 // New checks the settings. Nothing is opened before Run. From now on ports of workloads are closed, unless a Plane before this one has
@@ -209,23 +203,19 @@ func (p *Plane) rule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.compiler.Compile(p.cfg.Node, p.store)
-	is := &ruled{append(plan.Problems, p.filter.set(plan)...), plan.More}
-	if p.ruled == nil {
-		p.ruled = new(ruled)
-	}
-	p.named(p.ruled.problems, is.problems)
-	p.ruled = is
+	plan.Problems = append(plan.Problems, p.filter.set(plan)...)
+	p.named(p.ruled.Problems, plan.Problems)
+	p.ruled = plan.NotDone
 }
 
 // route has the node do what is no policy, and reports whether it does.
 func (p *Plane) route() bool {
 	p.mu.Lock()
 	plan := model.Compile(p.cfg.settings(), p.store)
-	if p.plan != nil {
-		p.named(p.plan.Problems, plan.Problems)
-	} else {
-		p.named(nil, plan.Problems)
+	if p.plan == nil {
+		p.plan = new(model.Plan)
 	}
+	p.named(p.plan.Problems, plan.Problems)
 	p.plan = plan
 	p.mu.Unlock()
 	rowErr := p.node.Program(p.owner, control.Update{Snapshot: true, Loose: true, Add: plan.Rows})

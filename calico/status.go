@@ -63,12 +63,7 @@ func (p *Plane) Status() Status {
 	if p.plan != nil {
 		st.own(p.cfg.Node, p.plan)
 	}
-	if p.ruled != nil {
-		for _, x := range p.ruled.problems {
-			st.Problems = append(st.Problems, Problem(x))
-		}
-		st.More += p.ruled.more
-	}
+	st.notDone(&p.ruled)
 	r := p.run
 	p.mu.Unlock()
 	if p.filter != nil {
@@ -152,11 +147,16 @@ func (f *filter) workload(port string, there policy.Filter) Workload {
 	return w
 }
 
-func (st *Status) own(name string, plan *model.Plan) {
-	for _, x := range plan.Problems {
+func (st *Status) notDone(n *model.NotDone) {
+	for _, x := range n.Problems {
 		st.Problems = append(st.Problems, Problem(x))
 	}
-	st.More, st.Rows = plan.More, len(plan.Rows)
+	st.More += n.More
+}
+
+func (st *Status) own(name string, plan *model.Plan) {
+	st.notDone(&plan.NotDone)
+	st.Rows = len(plan.Rows)
 	if b := plan.BGP; b != nil {
 		st.AS, st.RouterID = b.AS, b.RouterID
 	}

@@ -48,15 +48,13 @@ type Plan struct {
 	Rows []control.Row  // that BGP has no part in
 	Own  *resource.Node // nil if the datastore has no such node
 
-	Problems []Problem
-	More     int // problems
+	NotDone
 }
 
 // Limits of a Plan.
 const (
-	MaxRows     = 1 << 18
-	MaxPeers    = 1 << 12
-	MaxProblems = 1000
+	MaxRows  = 1 << 18
+	MaxPeers = 1 << 12
 )
 
 // defaultAS is that of a cluster.
@@ -102,13 +100,7 @@ func Compile(c *Settings, s *Store) *Plan {
 	return x.plan
 }
 
-func (x *compiler) problem(of string, format string, args ...any) {
-	if len(x.plan.Problems) >= MaxProblems {
-		x.plan.More++
-		return
-	}
-	x.plan.Problems = append(x.plan.Problems, Problem{of, fmt.Sprintf(format, args...)})
-}
+func (x *compiler) problem(of string, format string, args ...any) { x.plan.Note(of, format, args...) }
 
 // once is problem for what many routes have in common.
 func (x *compiler) once(of string, format string, args ...any) {

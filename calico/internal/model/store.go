@@ -21,6 +21,24 @@ type Problem struct {
 // String returns it in one line.
 func (p Problem) String() string { return p.Resource + ": " + p.Why }
 
+// NotDone is what of the datastore a plan does not do.
+type NotDone struct {
+	Problems []Problem
+	More     int // problems
+}
+
+// MaxProblems is how many problems of a plan are named.
+const MaxProblems = 1000
+
+// Note adds a problem.
+func (n *NotDone) Note(of string, format string, args ...any) {
+	if len(n.Problems) >= MaxProblems {
+		n.More++
+		return
+	}
+	n.Problems = append(n.Problems, Problem{of, fmt.Sprintf(format, args...)})
+}
+
 // A Store has what is in the datastore. The zero value is empty. It is not safe for concurrent use.
 type Store struct {
 	of      [resource.Kinds]map[string]entry
@@ -58,18 +76,6 @@ type entry struct {
 
 // maxStrange is how many keys are named that are none.
 const maxStrange = 100
-
-// Reset forgets everything.
-func (s *Store) Reset() { *s = Store{} }
-
-// Clone returns a store with the same resources, of which no change has been told.
-func (s *Store) Clone() *Store {
-	c := &Store{strange: maps.Clone(s.strange), left: s.left}
-	for k := range s.of {
-		c.of[k] = maps.Clone(s.of[k])
-	}
-	return c
-}
 
 // Put reads a value. A wrong one takes the place of the one that was there before. Of too many resources the newest are left out.
 func (s *Store) Put(key string, value []byte) {
@@ -191,9 +197,21 @@ func One[T any](s *Store, k resource.Kind, name string) *T {
 
 // All returns the resources of a kind that could be read, by name.
 func All[T any](s *Store, k resource.Kind) iter.Seq2[string, *T] {
+	return Some(s, k, func(*T) bool { return true })
+}
+
+// Some returns those of them that a function accepts: few of many cost no sorting of all.
+func Some[T any](s *Store, k resource.Kind, accepts func(*T) bool) iter.Seq2[string, *T] {
 	return func(yield func(string, *T) bool) {
-		for _, name := range slices.Sorted(maps.Keys(s.of[k])) {
-			if v := One[T](s, k, name); v != nil && !yield(name, v) {
+		var names []string
+		for name, e := range s.of[k] {
+			if v, ok := e.value.(*T); ok && v != nil && accepts(v) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if !yield(name, One[T](s, k, name)) {
 				return
 			}
 		}

@@ -27,7 +27,7 @@ func TestChanges(t *testing.T) {
 				keys[key] = true
 			}
 		}
-		all := slices.Sorted(maps.Keys(keys))
+		all, is := slices.Sorted(maps.Keys(keys)), data{}
 		s, c := new(model.Store), new(Compiler)
 		for step := range 60 {
 			n := r.IntN(6)
@@ -36,12 +36,15 @@ func TestChanges(t *testing.T) {
 			}
 			for range n {
 				key := all[r.IntN(len(all))]
-				switch value, ok := worlds[r.IntN(len(worlds))][key]; {
-				case r.IntN(20) == 0:
-					s.Put(prefixKey+key, []byte("junk"))
-				case ok:
+				value, ok := worlds[r.IntN(len(worlds))][key]
+				if r.IntN(20) == 0 {
+					value, ok = "junk", true
+				}
+				if ok {
+					is[key] = value
 					s.Put(prefixKey+key, []byte(value))
-				default:
+				} else {
+					delete(is, key)
 					s.Delete(prefixKey + key)
 				}
 			}
@@ -52,7 +55,7 @@ func TestChanges(t *testing.T) {
 				check.True(t, plan.Endpoints[i].Ruling == again.Endpoints[i].Ruling, "seed %d, step %d: what stays as it is is made again", seed, step)
 			}
 			if r.IntN(20) == 0 { // as after a list of everything
-				s = s.Clone()
+				s = is.store()
 			}
 		}
 	}

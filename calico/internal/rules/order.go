@@ -158,7 +158,8 @@ func (x *Compiler) ruled(p *ordered) *ruled {
 
 // readProfiles names what is wrong with profiles.
 func (x *Compiler) readProfiles() {
-	for name, p := range model.All[resource.Profile](x.s, resource.KindProfile) {
+	some := func(p *resource.Profile) bool { return len(wrong(p.Ingress, p.Egress)) > 0 }
+	for name, p := range model.Some(x.s, resource.KindProfile, some) {
 		for _, why := range wrong(p.Ingress, p.Egress) {
 			x.problem(resource.Key{Kind: resource.KindProfile, Name: name}.String(), "%s", why)
 		}

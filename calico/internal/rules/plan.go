@@ -43,8 +43,7 @@ import (
 type Plan struct {
 	Endpoints []Endpoint // of the node, by name; whoever is not among them may do nothing
 
-	Problems []model.Problem
-	More     int // problems
+	model.NotDone
 }
 
 // An Endpoint is a workload endpoint.
@@ -148,12 +147,11 @@ func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, kno
 	x.notCarried(node)
 	x.made = map[string]*made{}
 	chosen := map[string]*choice{}
-	for name, e := range model.All[resource.Endpoint](s, resource.KindWorkload) {
-		if e.Node == node && len(e.Addrs) > 0 {
-			x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.guard(e), x.ruling(name, e)})
-			if c := x.chosen[name]; c != nil {
-				chosen[name] = c
-			}
+	of := func(e *resource.Endpoint) bool { return e.Node == node && len(e.Addrs) > 0 }
+	for name, e := range model.Some(s, resource.KindWorkload, of) {
+		x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.guard(e), x.ruling(name, e)})
+		if c := x.chosen[name]; c != nil {
+			chosen[name] = c
 		}
 	}
 	x.chosen = chosen
@@ -199,13 +197,7 @@ func (x *Compiler) settle() {
 	}
 }
 
-func (x *Compiler) problem(of string, format string, args ...any) {
-	if len(x.plan.Problems) >= model.MaxProblems {
-		x.plan.More++
-		return
-	}
-	x.plan.Problems = append(x.plan.Problems, model.Problem{Resource: of, Why: fmt.Sprintf(format, args...)})
-}
+func (x *Compiler) problem(of string, format string, args ...any) { x.plan.Note(of, format, args...) }
 
 // closed looks for what is not there to be decided by.
 func (x *Compiler) closed() {
@@ -231,10 +223,8 @@ func (x *Compiler) closed() {
 
 // notCarried names what is read and not done.
 func (x *Compiler) notCarried(node string) {
-	for name, e := range model.All[resource.Endpoint](x.s, resource.KindHost) {
-		if e.Node == node {
-			x.problem("hostendpoints/"+name, "is not carried: nothing is filtered there, and its addresses are in sets")
-		}
+	for name := range model.Some(x.s, resource.KindHost, func(e *resource.Endpoint) bool { return e.Node == node }) {
+		x.problem("hostendpoints/"+name, "is not carried: nothing is filtered there, and its addresses are in sets")
 	}
 	for k := resource.KindStagedGlobalPolicy; k < resource.Kinds; k++ {
 		for name := range model.All[resource.Staged](x.s, k) {
@@ -242,7 +232,7 @@ func (x *Compiler) notCarried(node string) {
 		}
 	}
 	for _, k := range []resource.Kind{resource.KindGlobalSet, resource.KindSet} {
-		for name, s := range model.All[resource.Set](x.s, k) {
+		for name, s := range model.Some(x.s, k, func(s *resource.Set) bool { return len(s.Wrong) > 0 }) {
 			for _, why := range s.Wrong {
 				x.problem(resource.Key{Kind: k, Name: name}.String(), "%s", why)
 			}
