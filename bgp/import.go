@@ -48,6 +48,9 @@ func newRules(c *Config, gateways ...[]netip.Prefix) *rules {
 	return r
 }
 
+// named reports whether a peer is one by its address, and not by a prefix.
+func (r *rules) named(peer netip.Addr) bool { return r.linkBy[peer] != nil }
+
 // linkLocal are networks that are not routed, beside those of package hostaddr.
 var linkLocal = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("::/127")}
 

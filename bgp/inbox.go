@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"net/netip"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
@@ -13,18 +14,26 @@ type inbox struct {
 	list []said
 }
 
-// A said is a path that was learned or withdrawn.
+// A said is a path that was learned or withdrawn, or that the session with its peer has ended.
 type said struct {
 	engine.Path
 	withdrawn bool
+	ended     bool
 }
 
 func (b *inbox) put(list []engine.Path, withdrawn bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range list {
-		b.list = append(b.list, said{p, withdrawn})
+		b.list = append(b.list, said{Path: p, withdrawn: withdrawn})
 	}
+}
+
+// end notes that a session has ended.
+func (b *inbox) end(peer netip.Addr) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list = append(b.list, said{Path: engine.Path{Source: engine.Source{Peer: peer}}, ended: true})
 }
 
 // take puts all of it into a table.
@@ -34,10 +43,13 @@ func (b *inbox) take(t *table) {
 	b.list = nil
 	b.mu.Unlock()
 	for i := range list {
-		if list[i].withdrawn {
-			t.withdrawn(list[i].Path)
-		} else {
-			t.learned(list[i].Path)
+		switch x := &list[i]; {
+		case x.ended:
+			t.ended(x.Peer)
+		case x.withdrawn:
+			t.withdrawn(x.Path)
+		default:
+			t.learned(x.Path)
 		}
 	}
 }

@@ -251,7 +251,9 @@ func (h handler) say(list []engine.Path, withdrawn bool) {
 func (h handler) Session(peer netip.Addr, up bool, why string) {
 	if up {
 		h.log.Info("session established", "peer", peer)
-	} else {
-		h.log.Info("session down", "peer", peer, "reason", why)
+		return
 	}
+	h.log.Info("session down", "peer", peer, "reason", why)
+	h.inbox.end(peer)
+	h.loop.Wake()
 }

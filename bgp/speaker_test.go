@@ -221,6 +221,45 @@ func TestSpeakerAgain(t *testing.T) {
 	until(t, "announced", func() (ok bool) { f.do(func() { ok = len(f.said) == 1 }); return ok })
 }
 
+// Peers of a prefix that come and go leave nothing behind, and no share of all: those that are there have theirs. What was left out is counted on.
+func TestSpeakerPassersBy(t *testing.T) {
+	n, f, c := newNode(t), newFake(), simple()
+	c.MaxRoutes, c.Listen = 8, c.Addresses
+	c.Peers = append(c.Peers, Peer{Prefix: prefix("10.0.0.128/25"), AS: 64512})
+	s := check.Must(newSpeaker(n, c, f))(t)
+	start(t, s)
+	<-f.ready
+	for i := range 6 {
+		f.h.Learned([]engine.Path{pathTo(fmt.Sprintf("10.65.2.%d/32", i), "10.0.0.3", 0, "10.0.0.3")})
+	}
+	const passers = 100
+	for i := range passers {
+		var list []engine.Path
+		for _, p := range []string{"10.65.3.0/26", "10.65.3.64/26", "10.65.3.128/26"} {
+			list = append(list, pathTo(p, fmt.Sprintf("10.0.0.%d", 128+i), 0, "10.0.0.3"))
+		}
+		f.h.Session(list[0].Peer, true, "")
+		f.h.Learned(list)
+		if i%2 == 0 {
+			f.h.Session(list[0].Peer, false, "bye")
+			f.h.Withdrawn(list)
+		} else {
+			f.h.Withdrawn(list)
+			f.h.Session(list[0].Peer, false, "bye")
+		}
+	}
+	check.Equal(t, "left out", s.Status().Refused[TooMany], 2*passers)
+	s.lock()
+	check.Equal(t, "peers that are remembered", len(s.table.peers), 1)
+	s.mu.Unlock()
+	f.h.Withdrawn([]engine.Path{pathTo("10.65.2.0/32", "10.0.0.3", 0, "10.0.0.3")})
+	f.h.Learned([]engine.Path{pathTo("10.65.4.0/26", "10.0.0.2", 0, "10.0.0.2"), pathTo("10.65.5.0/26", "10.0.0.2", 0, "10.0.0.2")})
+	check.Equal(t, "left out", s.Status().Refused[TooMany], 2*passers)
+	s.lock()
+	check.Equal(t, "its paths", s.table.peers[addr("10.0.0.2")].kept(), 2)
+	s.mu.Unlock()
+}
+
 // New refuses a nil Node and wrong settings.
 func TestNew(t *testing.T) {
 	_, err := New(nil, simple())

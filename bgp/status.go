@@ -87,6 +87,9 @@ func (s *Speaker) Status() Status {
 	for _, n := range s.table.peers {
 		n.refused(st.Refused)
 	}
+	if n := s.table.gone; n > 0 {
+		st.Refused[TooMany] += n
+	}
 	slices.SortFunc(st.Peers, func(a, b PeerStatus) int { return a.Addr.Compare(b.Addr) })
 	for p := range s.said {
 		st.Announced = append(st.Announced, p)

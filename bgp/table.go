@@ -17,6 +17,7 @@ type table struct {
 	prefixes map[netip.Prefix]known
 	n        int // paths
 	peers    map[netip.Addr]*tally
+	gone     int // paths that are TooMany of who is in peers no more
 
 	missing bool                      // paths were left out since the engine was asked for all
 	high    int                       // and so many paths there were then at most
@@ -124,7 +125,22 @@ func (t *table) down(peer netip.Addr) {
 // forget is down for a peer that is none any more.
 func (t *table) forget(peer netip.Addr) {
 	t.down(peer)
-	delete(t.peers, peer)
+	t.drop(peer)
+}
+
+// drop forgets how many paths of a peer there are, and were too many.
+func (t *table) drop(peer netip.Addr) {
+	if n := t.peers[peer]; n != nil {
+		t.gone += n[TooMany]
+		delete(t.peers, peer)
+	}
+}
+
+// ended notes that a session has ended. Who came from a prefix leaves nothing behind with its last path: it would have its share of all.
+func (t *table) ended(peer netip.Addr) {
+	if n := t.peers[peer]; n != nil && n.kept() == 0 && !t.rules.named(peer) {
+		t.drop(peer)
+	}
 }
 
 func (t *table) remove(p netip.Prefix, gone func(path) bool) {
@@ -135,9 +151,11 @@ func (t *table) remove(p netip.Prefix, gone func(path) bool) {
 			return false
 		}
 		t.count(&x, -1)
-		if peer := x.peer.Value(); *t.peers[peer] == (tally{}) {
+		peer := x.peer.Value()
+		if *t.peers[peer] == (tally{}) {
 			delete(t.peers, peer)
 		}
+		t.ended(peer) // if it has, this was its last
 		return true
 	})
 	if len(k.paths) == n {
