@@ -248,6 +248,21 @@ func TestWorkloadStatus(t *testing.T) {
 	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 5)
 }
 
+// However many endpoints are those of no port, and say so, problems have a limit.
+func TestManyProblems(t *testing.T) {
+	p := newPorted(t, &ported{has: map[string]policy.Filter{}})
+	const more = 7
+	for i := range model.MaxProblems + more {
+		name := fmt.Sprint("w", i)
+		p.put("workloadendpoints/x/a-k8s-"+name+"-eth0", strings.ReplaceAll(endpoint("x", name, `"app":"a"`, 1, ""), "cali1", "tap1"))
+	}
+	p.put("profiles/kns.x", `{"spec":{}}`)
+	p.applyPolicies()
+	st := p.Status()
+	check.Equal(t, "problems", len(st.Problems), model.MaxProblems)
+	check.Equal(t, "more", st.More, more)
+}
+
 func TestWorkloadsCheck(t *testing.T) {
 	c := Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali", ""}, Ports: map[string]string{"a": "x/y", "b": "x", "c": "x/y/z", "": "x/y", "d": "/y"}}}
 	check.ErrorHas(t, c.Check(), `calico: Config.Workloads.Prefixes[1]`, `Workloads.Ports[""]`, `Workloads.Ports["b"]: "x": must be a WorkloadEndpoint of a port`, `Workloads.Ports["c"]`, `Workloads.Ports["d"]`)

@@ -203,9 +203,11 @@ func (p *Plane) rule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.compiler.Compile(p.cfg.Node, p.store)
-	plan.Problems = append(plan.Problems, p.filter.set(plan)...)
-	p.named(p.ruled.Problems, plan.Problems)
-	p.ruled = plan.NotDone
+	list := append(plan.Problems, p.filter.set(plan)...)
+	first := min(len(list), model.MaxProblems)
+	is := model.NotDone{Problems: list[:first:first], More: plan.More + len(list) - first}
+	p.named(p.ruled.Problems, is.Problems)
+	p.ruled = is
 }
 
 // route has the node do what is no policy, and reports whether it does.
