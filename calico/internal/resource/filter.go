@@ -209,8 +209,10 @@ func (r *rawRule) lengths(x *Rule) error {
 	if x.Min < 0 || x.Max > most || x.Min > x.Max {
 		return wrong("prefixLength", fmt.Sprintf("%d to %d", x.Min, x.Max), "must be in 0 to %d, the least first", most)
 	}
-	if l.Min != nil && x.Min < least || x.Max < least || x.Operator == "Equal" || x.Operator == "NotEqual" {
-		x.More = append(x.More, "prefixLength") // of networks around the prefix, or beside an operator that has one length
+	if x.Max < least || x.Operator == "Equal" || x.Operator == "NotEqual" {
+		x.More = append(x.More, "prefixLength") // of no network in the prefix, or beside an operator that has one length
+	} else if x.Min < least {
+		x.Min = 0 // that of the prefix, as in Calico
 	}
 	return nil
 }
