@@ -61,8 +61,8 @@
 //
 // A workload sends from the MAC and the ipNetworks of its endpoint alone, also in ARP and neighbour discovery, and from the IPv6 link-local
 // address that its MAC makes. What it sends as another is dropped and counted ([Workload].Dropped) before policies are asked, from the first
-// frame on. So are tunnels that it makes, and messages of routers and of servers of DHCP. FelixConfigurations, of all nodes and of this
-// one, say what else it may:
+// frame on. So are tunnels that it makes, and messages of routers and of servers of DHCP. FelixConfigurations, of all nodes, of those that
+// one selects, and of this one, say what else it may:
 //
 //	allowIPIPPacketsFromWorkloads    IP in IP
 //	allowVXLANPacketsFromWorkloads   VXLAN, to 4789, 8472 and vxlanPort

@@ -263,6 +263,28 @@ func TestManyProblems(t *testing.T) {
 	check.Equal(t, "more", st.More, more)
 }
 
+// Labels of the node choose the FelixConfiguration that says what workloads may be: a change of them changes that.
+func TestGuardByLabels(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{}}
+	p := newPorted(t, n)
+	n.add("cali1")
+	r := &reader{p: p}
+	tell := func(list ...string) {
+		for i := 0; i < len(list); i += 2 {
+			r.Put(v3+list[i], []byte(list[i+1]))
+		}
+		check.OK(t, r.Done(t.Context()))
+		p.routes.Store(false)
+		p.apply()
+	}
+	r.Reset()
+	tell("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""), "nodes/a", `{"metadata":{"labels":{"rack":"r1"}}}`,
+		"felixconfigurations/r2", `{"spec":{"nodeSelector":"rack == 'r2'","allowIPIPPacketsFromWorkloads":true}}`)
+	check.Equal(t, "in rack 1", p.Status().Workloads[0].Guard.IPIP, false)
+	tell("nodes/a", `{"metadata":{"labels":{"rack":"r2"}}}`)
+	check.Equal(t, "in rack 2", p.Status().Workloads[0].Guard.IPIP, true)
+}
+
 func TestWorkloadsCheck(t *testing.T) {
 	c := Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali", ""}, Ports: map[string]string{"a": "x/y", "b": "x", "c": "x/y/z", "": "x/y", "d": "/y"}}}
 	check.ErrorHas(t, c.Check(), `calico: Config.Workloads.Prefixes[1]`, `Workloads.Ports[""]`, `Workloads.Ports["b"]: "x": must be a WorkloadEndpoint of a port`, `Workloads.Ports["c"]`, `Workloads.Ports["d"]`)

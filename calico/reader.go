@@ -62,9 +62,12 @@ func (r *reader) Done(context.Context) error {
 		p.policies.Store(true)
 	}
 	for _, c := range r.changes {
-		if k, err := resource.ParseKey(c.key); err == nil && k.Kind.OfPolicy() {
+		k, err := resource.ParseKey(c.key)
+		ofPolicy := err == nil && k.Kind.OfPolicy()
+		if ofPolicy || k == (resource.Key{Kind: resource.KindNode, Name: p.cfg.Node}) { // whose labels FelixConfigurations choose
 			p.policies.Store(true)
-		} else {
+		}
+		if !ofPolicy {
 			p.routes.Store(true)
 		}
 		c.on(p.store)

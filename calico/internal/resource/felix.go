@@ -1,16 +1,29 @@
 package resource
 
-import "strings"
+import (
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/calico/internal/selector"
+)
 
 // A Felix is what a FelixConfiguration says of workloads. What is nil or 0 is not said.
 type Felix struct {
 	IPIP, VXLAN *bool  // workloads may make such tunnels
 	Spoofing    *bool  // workloads may have Endpoint.Spoofs
 	VXLANPort   uint16 // of the cluster
+
+	Nodes *selector.Selector // that it is for, if its name does not say so
+	Made  time.Time
 }
 
 type rawFelix struct {
+	Metadata struct {
+		CreationTimestamp string `json:"creationTimestamp"`
+	} `json:"metadata"`
 	Spec struct {
+		NodeSelector string `json:"nodeSelector"`
+
 		IPIP      *bool  `json:"allowIPIPPacketsFromWorkloads"`
 		VXLAN     *bool  `json:"allowVXLANPacketsFromWorkloads"`
 		Spoofing  string `json:"workloadSourceSpoofing"`
@@ -24,6 +37,11 @@ func (r *rawFelix) read() (*Felix, error) {
 		return nil, wrong("spec.vxlanPort", s.VXLANPort, "must be 1 to 65535")
 	}
 	f := &Felix{IPIP: s.IPIP, VXLAN: s.VXLAN, VXLANPort: uint16(s.VXLANPort)}
+	f.Made, _ = time.Parse(time.RFC3339, r.Metadata.CreationTimestamp)
+	var err error
+	if f.Nodes, err = choose("spec.nodeSelector", s.NodeSelector); err != nil {
+		return nil, err
+	}
 	switch {
 	case strings.EqualFold(s.Spoofing, "Any"):
 		f.Spoofing = new(true)

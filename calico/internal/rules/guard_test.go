@@ -24,6 +24,15 @@ func TestGuards(t *testing.T) {
 			`{"macs":["02:00:00:00:00:01"],"addrs":["10.0.0.1/32","fd00::1/128"],"tunnels":true,"ipip":true,"vxlan":true}`},
 		{mac, data{"felixconfigurations/node.m": spec(`"allowIPIPPacketsFromWorkloads":true`), "felixconfigurations/default": spec(`"vxlanPort":4444`)},
 			`{"macs":["02:00:00:00:00:01"],"addrs":["10.0.0.1/32","fd00::1/128"],"vxlanPorts":[4444]}`},
+		{workload(``, `"10.0.0.1"`, ``), data{"felixconfigurations/default": spec(`"allowIPIPPacketsFromWorkloads":true`),
+			"felixconfigurations/a": `{"metadata":{"creationTimestamp":"2026-02-01T00:00:00Z"},"spec":{"nodeSelector":"rack == 'r1'","allowIPIPPacketsFromWorkloads":true,"vxlanPort":1}}`,
+			"felixconfigurations/b": `{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeSelector":"has(rack)","allowIPIPPacketsFromWorkloads":false}}`,
+			"felixconfigurations/c": `{"metadata":{"creationTimestamp":"2025-01-01T00:00:00Z"},"spec":{"nodeSelector":"rack == 'r2'","vxlanPort":2}}`,
+			"felixconfigurations/d": `{"metadata":{"creationTimestamp":"2024-01-01T00:00:00Z"},"spec":{"vxlanPort":3}}`,
+			"nodes/n":               `{"metadata":{"labels":{"rack":"r1"}}}`}, `{"addrs":["10.0.0.1/32"]}`},
+		{workload(``, `"10.0.0.1"`, ``), data{"felixconfigurations/a": spec(`"nodeSelector":"has(rack)","allowIPIPPacketsFromWorkloads":false,"vxlanPort":1`), "felixconfigurations/node.n": spec(`"allowIPIPPacketsFromWorkloads":true`),
+			"felixconfigurations/b": spec(`"nodeSelector":"all()","vxlanPort":2`), "nodes/n": `{"metadata":{"labels":{"rack":"r1"}}}`}, `{"addrs":["10.0.0.1/32"],"ipip":true,"vxlanPorts":[1]}`},
+		{workload(``, `"10.0.0.1"`, ``), data{"felixconfigurations/a": spec(`"nodeSelector":"all()","allowIPIPPacketsFromWorkloads":true`)}, `{"addrs":["10.0.0.1/32"]}`},
 		{workload(``, `"10.0.0.1"`, `"allowSpoofedSourcePrefixes":["192.0.2.9/24"]`), data{"felixconfigurations/default": spec(`"workloadSourceSpoofing":"Any"`)}, `{"addrs":["10.0.0.1/32","192.0.2.0/24"]}`},
 	} {
 		e := of(t, Compile("n", base.and(data{"workloadendpoints/" + server: c.endpoint}).and(c.d).store()), server)
