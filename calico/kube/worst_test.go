@@ -15,6 +15,8 @@ import (
 // A stored is a Reader with package model's store.
 type stored struct{ model.Store }
 
+func (s *stored) Reset() { s.Store = model.Store{} }
+
 func (s *stored) Done(context.Context) error {
 	if s.Missing() {
 		return errors.New("there is room again")
