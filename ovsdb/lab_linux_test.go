@@ -88,6 +88,7 @@ func (l *lab) restart() {
 	}
 	l.stop()
 	l.sw, l.stop = l.begin("us")
+	l.until("connected again", func() bool { return l.sw.Status().State == Connected })
 }
 
 // alone calls f while there is a server and no switch. An ovsdb-server has the file that the node's own server has left.
