@@ -52,14 +52,12 @@ type Switch struct {
 	client *rpc.Client     // nil without a connection that has said everything
 	ours   bool            // we have the lock of the name
 	dirty  bool            // db has changed
-	rows   []control.Row   // that were given last to the node
 	told   bool            // the node has done what db says, once at least
 	hosts  hosts
 	status Status
 
-	provided []table.Segment     // for the node; this and the next by serve only
-	asked    *table.Plan         // what these were made of
-	faulty   map[string]bool     // ports with an ACL that denies more than it says
+	res      *table.Result       // what db said last; this and the next by serve only
+	provided []table.Segment     // those that the node has taken
 	known    map[string]bool     // ports that the node had then
 	remotes  map[netip.Addr]bool // VTEPs of the rows of these
 	probes   probes
@@ -75,7 +73,8 @@ func New(n Node, c *Config) (*Switch, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	s := &Switch{node: n, cfg: *c, log: c.Log, kick: make(chan struct{}, 1), db: new(table.Database), hosts: hosts{again: true}}
+	s := &Switch{node: n, cfg: *c, log: c.Log, kick: make(chan struct{}, 1), db: new(table.Database),
+		res: new(table.Result), hosts: hosts{again: true}}
 	s.sw = s.described(c)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -304,30 +303,28 @@ func (s *Switch) apply() {
 	}
 
 	refused := map[string]error{}
-	s.faulty = res.Faulty
-	if len(again) > 0 || s.asked == nil || !reflect.DeepEqual(&res.Plan, s.asked) {
-		s.asked = &res.Plan
-		s.provide(s.asked, refused)
+	if len(again) > 0 || !told || !reflect.DeepEqual(res.Plan, s.res.Plan) {
+		s.provide(&res.Plan, refused)
 	}
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		if err := refused[name]; another(err, again[name]) {
 			s.log.Warn("a Logical_Switch is refused", "name", name, "error", err)
 		}
 	}
-	rows := s.within(res.Rows)
-	s.remotes = vteps(rows)
-	u := control.Update{Snapshot: true, Loose: true, Add: rows}
+	res.Rows = s.within(res.Rows)
+	s.remotes = vteps(res.Rows)
+	u := control.Update{Snapshot: true, Loose: true, Add: res.Rows}
 	if told {
-		u.Del = arrivals(rows, s.rows) // which are given twice, and so count for more than what was learned here before
+		u.Del = arrivals(res.Rows, s.res.Rows) // which are given twice, and so count for more than what was learned here before
 	}
-	s.rows = rows
+	s.res = res
 	err := s.node.Program(s.cfg.owner(), u)
 	if another(err, before) {
 		s.log.Warn("rows were refused", "error", err)
 	}
 	s.set(func(st *Status) {
 		s.told = true
-		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(rows), res.Left, res.Counts
+		st.Segments, st.Rows, st.Left, st.LeftOut = len(s.provided), len(res.Rows), res.Left, res.Counts
 		st.Refused, st.RowErr = refused, err
 	})
 }
@@ -422,10 +419,10 @@ func (s *Switch) faults() map[string][]string {
 		}
 	}
 	for _, p := range s.cfg.Ports {
-		if s.db.Bindings(&s.sw, p) > works[p] {
+		if s.res.Bindings[p] > works[p] {
 			faults[p] = append(faults[p], table.InvalidVLANMap)
 		}
-		if s.faulty[p] {
+		if s.res.Faulty[p] {
 			faults[p] = append(faults[p], table.InvalidACL)
 		}
 		if !up[p] {

@@ -57,10 +57,11 @@ const (
 // A Result is what a Database means for a switch.
 type Result struct {
 	Plan
-	Rows   []control.Row   // Floods, then MACs, by VNI and address, each once
-	Faulty map[string]bool // ports with an ACL that denies more than it says
-	Left   []Left          // the first 64, in a fixed order
-	Counts map[string]int  // how many were left out, by reason
+	Rows     []control.Row   // Floods, then MACs, by VNI and address, each once
+	Bindings map[string]int  // of ports, by name, also those without effect
+	Faulty   map[string]bool // ports with an ACL that denies more than it says
+	Left     []Left          // the first 64, in a fixed order
+	Counts   map[string]int  // how many were left out, by reason
 }
 
 // A Plan is what the node gets beside rows.
@@ -105,9 +106,10 @@ type Switch struct {
 // A reader reads a Database once.
 type reader struct {
 	*Database
-	sw     *Switch
-	left   []Left
-	places map[string]place // of locators that were read, by UUID
+	sw       *Switch
+	left     []Left
+	places   map[string]place // of locators that were read, by UUID
+	bindings map[string]int   // of ports
 
 	rules   map[string]*policy.Config // of ACLs, by name
 	inexact map[string]bool           // of these
@@ -116,8 +118,9 @@ type reader struct {
 
 // Read returns what the Database means for a switch. It has no segments while no Physical_Switch has its name.
 func (d *Database) Read(sw *Switch) *Result {
-	r := &reader{Database: d, sw: sw, places: map[string]place{}, rules: map[string]*policy.Config{}, inexact: map[string]bool{}, faulty: map[string]bool{}}
-	res := &Result{Faulty: r.faulty, Counts: map[string]int{}}
+	r := &reader{Database: d, sw: sw, places: map[string]place{}, bindings: map[string]int{}, rules: map[string]*policy.Config{},
+		inexact: map[string]bool{}, faulty: map[string]bool{}}
+	res := &Result{Bindings: r.bindings, Faulty: r.faulty, Counts: map[string]int{}}
 	res.Segments, res.Routers = r.segments()
 	res.ACLs = r.rules
 	at := map[string]frame.VNI{}
@@ -140,7 +143,7 @@ func (r *reader) leave(table, id, reason string) { r.left = append(r.left, Left{
 
 // segments returns the networks that ports are bound to, by VNI, and those that are routed to there.
 func (r *reader) segments() (all []Segment, routers []Router) {
-	bound, acls := r.bindings()
+	bound, acls := r.bound()
 	routers, in := r.routed(bound)
 	taken := map[int]bool{}
 	for _, id := range r.byName(LogicalSwitch, maps.Keys(bound)) {
@@ -169,13 +172,14 @@ func (r *reader) segments() (all []Segment, routers []Router) {
 	return all, routers
 }
 
-// bindings returns the VLANs of ports by Logical_Switch, and their ACLs by VLAN.
-func (r *reader) bindings() (bound map[string]map[string]int, acls map[string]map[int]string) {
+// bound returns the VLANs of ports by Logical_Switch, and their ACLs by VLAN.
+func (r *reader) bound() (bound map[string]map[string]int, acls map[string]map[int]string) {
 	bound, acls = map[string]map[string]int{}, map[string]map[int]string{}
 	var ports []string
 	for _, id := range slices.Sorted(slices.Values(r.Row(PhysicalSwitch, r.Find(PhysicalSwitch, "name", r.sw.Name)).Refs("ports"))) {
 		p := r.Row(PhysicalPort, id)
 		name := p.text("name")
+		p.pairs("vlan_bindings", func(_, _ any) { r.bindings[name]++ })
 		switch {
 		case p == nil:
 			continue

@@ -223,6 +223,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Bindings are counted, also those that have no effect.
+func TestBindings(t *testing.T) {
+	var d Database
+	fill(t, &d, base+`Physical_Port p1 {"name": "p2", "vlan_bindings": ["map", [[0, ["uuid", "a"]], [4095, ["uuid", "a"]], [8, ["uuid", "none"]]]]}`)
+	if got := d.Read(us).Bindings; !maps.Equal(got, map[string]int{"p2": 4}) {
+		t.Error(got)
+	}
+}
+
 // Of what is left out, the first rows are listed and all are counted.
 func TestLeftIsBounded(t *testing.T) {
 	var d Database

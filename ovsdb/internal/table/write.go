@@ -262,13 +262,3 @@ func (w *writer) source(mac string) {
 		w.insert(ArpLocal, Op{"src_mac": mac, "locator": w.here()})
 	}
 }
-
-// Bindings returns how many networks are bound to a port of a switch.
-func (d *Database) Bindings(sw *Switch, port string) (networks int) {
-	for _, id := range d.Row(PhysicalSwitch, d.Find(PhysicalSwitch, "name", sw.Name)).Refs("ports") {
-		if p := d.Row(PhysicalPort, id); p.text("name") == port {
-			p.pairs("vlan_bindings", func(_, _ any) { networks++ })
-		}
-	}
-	return networks
-}
