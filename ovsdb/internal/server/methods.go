@@ -13,8 +13,8 @@ import (
 
 const noTxn = `"00000000-0000-0000-0000-000000000000"` // as ovsdb-server says it of a database that is not clustered
 
-// take carries out a message. An error ends the session.
-func (x *session) take(ctx context.Context, m *message) error {
+// handle carries out a message. An error ends the session.
+func (x *session) handle(ctx context.Context, m *message) error {
 	if m.Method == nil {
 		return nil // a reply, of a probe
 	}
@@ -228,7 +228,7 @@ func (x *session) transact(ctx context.Context, id json.RawMessage, ops []json.R
 	if len(x.pending) == maxPending || x.pending[string(id)] != nil {
 		return nil, &store.Error{Code: "resources exhausted", Details: fmt.Sprintf("a session has at most %d transactions that wait, each with its own id", maxPending)}
 	}
-	if len(ops) > 0 && !s.take(size(ops)) {
+	if len(ops) > 0 && !s.reserve(size(ops)) {
 		return nil, &store.Error{Code: "resources exhausted", Details: "no room for a transaction that waits"}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -248,7 +248,7 @@ func size(ops []json.RawMessage) (n int) {
 func (x *session) await(ctx context.Context, id json.RawMessage, ops []json.RawMessage, began, until time.Time, changed <-chan struct{}) {
 	s := x.s
 	defer s.running.Done()
-	defer s.used.Add(-int64(size(ops)))
+	defer s.release(size(ops))
 	for {
 		var timeout <-chan time.Time // of the wait that it is at
 		if !until.IsZero() {

@@ -148,14 +148,16 @@ func (s *Server) leave(x *session) {
 	}
 }
 
-// take takes bytes of what all sessions share.
-func (s *Server) take(n int) bool {
+// reserve takes bytes of what all sessions share, if there are as many.
+func (s *Server) reserve(n int) bool {
 	if s.used.Add(int64(n)) > shared {
-		s.used.Add(-int64(n))
+		s.release(n)
 		return false
 	}
 	return true
 }
+
+func (s *Server) release(n int) { s.used.Add(-int64(n)) }
 
 // transact carries out operations, and tells who monitors. It is called with mu.
 func (s *Server) transact(ops []json.RawMessage, x *session, began time.Time) store.Outcome {

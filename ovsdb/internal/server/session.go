@@ -61,7 +61,7 @@ func (x *session) run() error {
 		if err := json.Unmarshal(text, &m); err != nil {
 			return err
 		}
-		if err := x.take(ctx, &m); err != nil {
+		if err := x.handle(ctx, &m); err != nil {
 			return err
 		}
 		if r.done(); len(text) > ownBytes { // the decoder keeps its buffer
@@ -74,19 +74,19 @@ func (x *session) run() error {
 
 // A reader reads a message at a time, within its time and bounds, and probes a silent client.
 type reader struct {
-	x     *session
-	rest  *bytes.Reader // of an earlier decoder
-	bytes int           // of the message
-	taken int           // of what all share
-	since time.Time     // its first byte
+	x        *session
+	rest     *bytes.Reader // of an earlier decoder
+	bytes    int           // of the message
+	reserved int           // of what all share
+	since    time.Time     // its first byte
 }
 
 func (r *reader) begin() { r.bytes, r.since = 0, time.Time{} }
 
-// done gives back what a message had taken.
+// done gives back what was reserved for a message.
 func (r *reader) done() {
-	r.x.s.used.Add(-int64(r.taken))
-	r.taken = 0
+	r.x.s.release(r.reserved)
+	r.reserved = 0
 }
 
 // Read implements io.Reader.
@@ -130,10 +130,10 @@ func (r *reader) count(b []byte) error {
 		r.since = time.Now()
 	}
 	if r.bytes += n; r.bytes > ownBytes && n > 0 {
-		if !r.x.s.take(n) {
+		if !r.x.s.reserve(n) {
 			return errors.New("no room for the request")
 		}
-		r.taken += n
+		r.reserved += n
 	}
 	return nil
 }
@@ -194,11 +194,11 @@ func (x *session) put(b []byte) error {
 // resize counts bytes that are queued. It reports whether there is room.
 func (x *session) resize(n int) bool {
 	more := max(0, x.bytes+n-ownBytes) - max(0, x.bytes-ownBytes)
-	if more > 0 && !x.s.take(more) {
+	if more > 0 && !x.s.reserve(more) {
 		return false
 	}
 	if more < 0 {
-		x.s.used.Add(int64(more))
+		x.s.release(-more)
 	}
 	x.bytes += n
 	return true
