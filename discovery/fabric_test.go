@@ -219,6 +219,18 @@ func (f *fabric) close() {
 	f.wire.Close()
 }
 
+// fabricOf calls test with a fabric whose Speakers have run for 20 s, in simulated time.
+func fabricOf(t *testing.T, leaves, servers int, test func(t *testing.T, f *fabric)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, leaves, 1, servers)
+		defer f.close()
+		f.start()
+		time.Sleep(20 * time.Second)
+		test(t, f)
+	})
+}
+
 // A host has a MAC, and is on a port of a leaf or nowhere.
 type host struct {
 	mac frame.MAC
@@ -281,11 +293,7 @@ func (f *fabric) check(what string, hosts []*host) {
 
 // Three VTEPs with two servers: a host is known everywhere at once, moves, and is forgotten with its VTEP.
 func TestFabric(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFabric(t, 3, 1, 2)
-		defer f.close()
-		f.start()
-		time.Sleep(20 * time.Second)
+	fabricOf(t, 3, 2, func(t *testing.T, f *fabric) {
 		h := &host{mac: frame.MAC{2, 0, 0, 0, 1, 1}}
 		h.move(f.leaves[2], f.leaves[2].ports[0])
 		time.Sleep(50 * time.Millisecond)

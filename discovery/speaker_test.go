@@ -108,11 +108,7 @@ func TestChain(t *testing.T) {
 
 // A static host is advertised as one, does not move, and is shown as what it is.
 func TestStatic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFabric(t, 2, 1, 1)
-		defer f.close()
-		f.start()
-		time.Sleep(20 * time.Second)
+	fabricOf(t, 2, 1, func(t *testing.T, f *fabric) {
 		h := &host{mac: frame.MAC{2, 0, 0, 0, 1, 1}}
 		check.OK(t, f.leaves[0].node.Program("static", control.Update{Add: []control.Row{control.MAC{VNI: 100, MAC: h.mac, Port: "p0", Sticky: true}}}))
 		time.Sleep(50 * time.Millisecond)
@@ -143,11 +139,7 @@ func TestStatic(t *testing.T) {
 
 // A host that two VTEPs have in turns stops moving to either after five moves.
 func TestLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFabric(t, 2, 1, 1)
-		defer f.close()
-		f.start()
-		time.Sleep(20 * time.Second)
+	fabricOf(t, 2, 1, func(t *testing.T, f *fabric) {
 		h := &host{mac: frame.MAC{2, 0, 0, 0, 1, 1}}
 		for i := range 30 {
 			h.move(f.leaves[i%2], f.leaves[i%2].ports[0])
@@ -200,11 +192,7 @@ func TestRollover(t *testing.T) {
 
 // A host that there was no room for is advertised when there is.
 func TestRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFabric(t, 1, 1, 1)
-		defer f.close()
-		f.start()
-		time.Sleep(5 * time.Second)
+	fabricOf(t, 1, 1, func(t *testing.T, f *fabric) {
 		l, other := f.leaves[0], func(n int) frame.MAC { return frame.MAC{2, 9, 0, 0, byte(n >> 8), byte(n)} }
 		l.speaker.do(func(time.Duration) {
 			for n := range state.MaxHosts {
@@ -230,11 +218,7 @@ func TestRoom(t *testing.T) {
 
 // A segment that both have is one of the flood list, and Configure changes servers and keys while all goes on.
 func TestConfigure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFabric(t, 3, 1, 1)
-		defer f.close()
-		f.start()
-		time.Sleep(20 * time.Second)
+	fabricOf(t, 3, 1, func(t *testing.T, f *fabric) {
 		floods := func(want int) {
 			t.Helper()
 			for _, l := range f.leaves {
