@@ -71,15 +71,18 @@ func (c *Config) Check() error {
 	if len(c.Neighbours) > MaxNeighbours {
 		w.Wrong("Neighbours", len(c.Neighbours), "must be at most %d", MaxNeighbours)
 	}
-	for name, list := range map[string][]netip.Addr{"Servers": c.Servers, "Neighbours": c.Neighbours} {
-		for i, a := range list {
-			at := fmt.Sprintf("%s[%d]", name, i)
+	for _, x := range []struct {
+		name string
+		list []netip.Addr
+	}{{"Servers", c.Servers}, {"Neighbours", c.Neighbours}} {
+		for i, a := range x.list {
+			at := fmt.Sprintf("%s[%d]", x.name, i)
 			switch {
 			case !wire.IsVTEP(a) || wire.IsVTEP(c.Local) && a.Is4() != c.Local.Is4():
 				w.Want(at, a, "the address of a VTEP, of the family of Local")
-			case slices.Contains(list[:i], a):
+			case slices.Contains(x.list[:i], a):
 				w.Wrong(at, a, "is there already")
-			case name == "Neighbours" && a == c.Local:
+			case x.name == "Neighbours" && a == c.Local:
 				w.Wrong(at, a, "is Local")
 			}
 		}

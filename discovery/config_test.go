@@ -24,8 +24,11 @@ func TestCheck(t *testing.T) {
 		`Servers[1]: 192.0.2.1: is there already`:                                    func(c *Config) { c.Servers[1] = addr(0) },
 		`Servers[0]: 2001:db8::1: must be the address of a VTEP, of the family of L`: func(c *Config) { c.Servers[0] = netip.MustParseAddr("2001:db8::1") },
 		`Neighbours[0]: 192.0.2.1: is Local`:                                         func(c *Config) { c.Neighbours[0] = addr(0) },
-		`KeyFile: "": must be the path of a file with keys`:                          func(c *Config) { c.KeyFile = "" },
-		`Name: "a\tb": must be up to 32 bytes of printable UTF-8`:                    func(c *Config) { c.Name = "a\tb" },
+		"Servers[1]: 192.0.2.1: is there already\ndiscovery: Config.Neighbours[0]: 192.0.2.1: is Local": func(c *Config) {
+			c.Servers[1], c.Neighbours[0] = addr(0), addr(0)
+		},
+		`KeyFile: "": must be the path of a file with keys`:       func(c *Config) { c.KeyFile = "" },
+		`Name: "a\tb": must be up to 32 bytes of printable UTF-8`: func(c *Config) { c.Name = "a\tb" },
 	} {
 		c := good()
 		edit(c)
