@@ -12,22 +12,22 @@ type Error struct {
 func (e *Error) Error() string { return e.Code + ": " + e.Details }
 
 const (
-	syntaxError  = "syntax error"
-	constraint   = "constraint violation"
-	integrity    = "referential integrity violation"
-	exhausted    = "resources exhausted"
-	unknown      = "unknown column"
-	timedOut     = "timed out"
-	notOwner     = "not owner"
-	aborted      = "aborted"
-	domainError  = "domain error"
-	rangeError   = "range error"
-	ioError      = "I/O error"
-	other        = "ovsdb error"
-	duplicate    = "duplicate uuid"
-	duplicateTwo = "duplicate uuid-name"
-	noFunction   = "unknown function"
-	noMutator    = "unknown mutator"
+	syntaxError   = "syntax error"
+	constraint    = "constraint violation"
+	integrity     = "referential integrity violation"
+	exhausted     = "resources exhausted"
+	unknown       = "unknown column"
+	timedOut      = "timed out"
+	notOwner      = "not owner"
+	aborted       = "aborted"
+	domainError   = "domain error"
+	rangeError    = "range error"
+	ioError       = "I/O error"
+	other         = "ovsdb error"
+	duplicateUUID = "duplicate uuid"
+	duplicateName = "duplicate uuid-name"
+	noFunction    = "unknown function"
+	noMutator     = "unknown mutator"
 )
 
 // fail returns an error. What a client has sent is quoted in part.

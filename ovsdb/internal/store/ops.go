@@ -18,7 +18,7 @@ func (tx *txn) insert(t *table, op map[string]any) *Error {
 			return Syntax("uuid is not a UUID")
 		}
 		if tx.row(t, id) != nil || t.rows[id] != nil {
-			return fail(duplicate, "This UUID would duplicate a UUID already present within the table or deleted within the same transaction.")
+			return fail(duplicateUUID, "This UUID would duplicate a UUID already present within the table or deleted within the same transaction.")
 		}
 	}
 	if v, ok := op["uuid-name"]; ok {
@@ -28,7 +28,7 @@ func (tx *txn) insert(t *table, op map[string]any) *Error {
 		}
 		s := tx.symbol(name)
 		if s.created {
-			return fail(duplicateTwo, "This \"uuid-name\" appeared on an earlier \"insert\" operation.")
+			return fail(duplicateName, "This \"uuid-name\" appeared on an earlier \"insert\" operation.")
 		}
 		if s.created = true; op["uuid"] == nil {
 			id = s.id
