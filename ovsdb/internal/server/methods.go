@@ -119,7 +119,7 @@ func (x *session) lock(method string, params []json.RawMessage) ([]byte, *store.
 		return nil, store.Syntax(`must issue "unlock" before new "%s"`, method)
 	}
 	if x.locks == maxLocks {
-		return nil, &store.Error{Code: "resources exhausted", Details: fmt.Sprintf("a session has at most %d locks", maxLocks)}
+		return nil, store.Exhausted("a session has at most %d locks", maxLocks)
 	}
 	x.locks++
 	list := s.locks[lock]
@@ -149,7 +149,7 @@ func (x *session) monitor(method string, params []json.RawMessage) ([]byte, *sto
 		return nil, store.Syntax("duplicate monitor ID")
 	}
 	if len(x.monitors) == maxMonitors {
-		return nil, &store.Error{Code: "resources exhausted", Details: fmt.Sprintf("a session has at most %d monitors", maxMonitors)}
+		return nil, store.Exhausted("a session has at most %d monitors", maxMonitors)
 	}
 	m, e := s.db.NewMonitor(form, params[1])
 	if e != nil {
@@ -226,10 +226,10 @@ func (x *session) transact(ctx context.Context, id json.RawMessage, ops []json.R
 		return out.Reply, nil
 	}
 	if len(x.pending) == maxPending || x.pending[string(id)] != nil {
-		return nil, &store.Error{Code: "resources exhausted", Details: fmt.Sprintf("a session has at most %d transactions that wait, each with its own id", maxPending)}
+		return nil, store.Exhausted("a session has at most %d transactions that wait, each with its own id", maxPending)
 	}
 	if len(ops) > 0 && !s.reserve(size(ops)) {
-		return nil, &store.Error{Code: "resources exhausted", Details: "no room for a transaction that waits"}
+		return nil, store.Exhausted("no room for a transaction that waits")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	x.pending[string(id)] = cancel

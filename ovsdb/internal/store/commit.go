@@ -113,10 +113,10 @@ func (tx *txn) counts(changes []Change) *Error {
 	}
 	l := tx.db.limits
 	if rows > l.Rows && rows > tx.db.rows {
-		return fail(exhausted, "the database would have %d rows; at most %d are allowed", rows, l.Rows)
+		return Exhausted("the database would have %d rows; at most %d are allowed", rows, l.Rows)
 	}
 	if bytes > l.Bytes && bytes > tx.db.bytes {
-		return fail(exhausted, "the database would take %d bytes; at most %d are allowed", bytes, l.Bytes)
+		return Exhausted("the database would take %d bytes; at most %d are allowed", bytes, l.Bytes)
 	}
 	return nil
 }

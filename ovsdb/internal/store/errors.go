@@ -37,3 +37,6 @@ func fail(code, format string, args ...any) *Error {
 
 // Syntax returns a syntax error.
 func Syntax(format string, args ...any) *Error { return fail(syntaxError, format, args...) }
+
+// Exhausted returns the error of what goes beyond a limit.
+func Exhausted(format string, args ...any) *Error { return fail(exhausted, format, args...) }

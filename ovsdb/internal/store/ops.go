@@ -9,7 +9,7 @@ import (
 // insert is RFC 7047, section 5.2.1; uuid is of ovsdb-server(7), section 5.2.1.
 func (tx *txn) insert(t *table, op map[string]any) *Error {
 	if tx.inserts++; tx.inserts > tx.db.limits.Rows {
-		return fail(exhausted, "the transaction inserts more than %d rows", tx.db.limits.Rows)
+		return Exhausted("the transaction inserts more than %d rows", tx.db.limits.Rows)
 	}
 	id := newUUID()
 	if v, ok := op["uuid"]; ok {
@@ -108,7 +108,7 @@ func (tx *txn) selects(t *table, op map[string]any) *Error {
 		}
 		if tx.reply = r.appendColumns(tx.reply, columns); len(tx.reply) > tx.db.limits.Reply {
 			tx.reply = []byte("[") // what was found is of no use without the rest
-			return fail(exhausted, "the results have more than %d bytes", tx.db.limits.Reply)
+			return Exhausted("the results have more than %d bytes", tx.db.limits.Reply)
 		}
 	}
 	tx.reply = append(tx.reply, "]}"...)

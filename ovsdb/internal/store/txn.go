@@ -49,7 +49,7 @@ func (db *Database) Transact(ops []json.RawMessage, holds func(lock string) bool
 		}
 		e := tx.run(text)
 		if e == nil && len(tx.reply) > db.limits.Reply {
-			e = fail(exhausted, "the results have more than %d bytes", db.limits.Reply)
+			e = Exhausted("the results have more than %d bytes", db.limits.Reply)
 		}
 		if tx.waits {
 			return Outcome{Blocked: true, Until: tx.until}
@@ -227,7 +227,7 @@ func (tx *txn) set(t *table, id UUID, r *Row) {
 // spend counts work.
 func (tx *txn) spend(n int) *Error {
 	if tx.work += n; tx.work > tx.db.limits.Work {
-		return fail(exhausted, "the transaction looks at too many rows; at most %d are allowed", tx.db.limits.Work)
+		return Exhausted("the transaction looks at too many rows; at most %d are allowed", tx.db.limits.Work)
 	}
 	return nil
 }
