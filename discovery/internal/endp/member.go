@@ -51,7 +51,7 @@ func (m *Member) SetServers(now time.Duration, addrs []netip.Addr) (leave []Send
 	}
 	for _, s := range m.servers {
 		if !slices.Contains(next, s) {
-			leave = append(leave, Send{s.addr, Register{Name: m.name, Leave: true}})
+			leave = append(leave, m.leave(s))
 		}
 	}
 	m.servers, m.changed = next, true
@@ -61,10 +61,12 @@ func (m *Member) SetServers(now time.Duration, addrs []netip.Addr) (leave []Send
 // Leave returns what tells all servers that the client goes.
 func (m *Member) Leave() (all []Send) {
 	for _, s := range m.servers {
-		all = append(all, Send{s.addr, Register{Name: m.name, Leave: true}})
+		all = append(all, m.leave(s))
 	}
 	return all
 }
+
+func (m *Member) leave(s *server) Send { return Send{s.addr, Register{Name: m.name, Leave: true}} }
 
 // Receive takes the answer of a server, and returns what follows from it. It reports whether the answer was one to a question.
 func (m *Member) Receive(now time.Duration, from netip.Addr, a Clients) (next []Send, ok bool) {
