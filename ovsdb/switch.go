@@ -360,7 +360,7 @@ func arrivals(rows, before []control.Row) (list []control.Row) {
 
 // say writes what the switch is and has, if the database says otherwise.
 func (s *Switch) say(ctx context.Context, c *rpc.Client) {
-	st := &table.State{Faults: s.faults(), Segments: s.provided, Tunnels: s.probes.of(s.remotes), BFD: s.probes.local()}
+	st := &table.State{Wrong: s.res.Wrong, Faults: s.faults(), Segments: s.provided, Tunnels: s.probes.of(s.remotes), BFD: s.probes.local()}
 	s.mu.Lock()
 	if s.client != c || !s.ours {
 		s.mu.Unlock()
@@ -368,11 +368,6 @@ func (s *Switch) say(ctx context.Context, c *rpc.Client) {
 	}
 	s.hosts.read(s.node.Switch())
 	st.Hosts = s.hosts.in(s.provided)
-	for _, reason := range []string{table.SameRouter, table.BadAddress, table.BadRoute, table.RouterACL} {
-		if s.status.LeftOut[reason] > 0 {
-			st.Wrong = []string{table.NoRouter}
-		}
-	}
 	if s.routes() {
 		st.Source = s.source().String()
 	}

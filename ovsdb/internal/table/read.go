@@ -60,6 +60,7 @@ type Result struct {
 	Rows     []control.Row   // Floods, then MACs, by VNI and address, each once
 	Bindings map[string]int  // of ports, by name, also those without effect
 	Faulty   map[string]bool // ports with an ACL that denies more than it says
+	Wrong    []string        // faults of the switch
 	Left     []Left          // the first 64, in a fixed order
 	Counts   map[string]int  // how many were left out, by reason
 }
@@ -134,6 +135,9 @@ func (d *Database) Read(sw *Switch) *Result {
 	})
 	for _, l := range r.left {
 		res.Counts[l.Reason]++
+	}
+	if n := res.Counts; n[SameRouter]+n[BadAddress]+n[BadRoute]+n[RouterACL] > 0 {
+		res.Wrong = []string{NoRouter}
 	}
 	res.Left = r.left[:min(len(r.left), mostLeft)]
 	return res

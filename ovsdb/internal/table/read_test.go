@@ -217,8 +217,13 @@ func TestRead(t *testing.T) {
 	} {
 		var d Database
 		fill(t, &d, base+c.rows)
-		if got := show(d.Read(us)); !slices.Equal(got, c.want) {
+		res := d.Read(us)
+		if got := show(res); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got  %q\n want %q", name, got, c.want)
+		}
+		router := strings.Contains(strings.Join(c.want, "\n"), "Logical_Router r: ")
+		if wrong := slices.Contains(res.Wrong, NoRouter); wrong != router {
+			t.Errorf("%s: a fault of the router is %v", name, wrong)
 		}
 	}
 }
