@@ -378,17 +378,14 @@ func (s *Switch) say(ctx context.Context, c *rpc.Client) {
 }
 
 // transact carries out operations while the lock is ours.
-func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []table.Op) error {
+func (s *Switch) transact(ctx context.Context, c *rpc.Client, ops []rpc.Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	all := []rpc.Op{{"op": "assert", "lock": s.lock()}}
-	for _, op := range ops {
-		all = append(all, op)
-	}
+	ops = append([]rpc.Op{{"op": "assert", "lock": s.lock()}}, ops...)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactTime) // what is under way at the end is waited for
 	defer cancel()
-	_, err := c.Transact(ctx, database, all...)
+	_, err := c.Transact(ctx, database, ops...)
 	s.set(func(st *Status) {
 		if another(err, st.WriteErr) {
 			s.log.Warn("a transaction has failed", "error", err)

@@ -41,7 +41,7 @@ var (
 type Tables map[string]map[string]map[string]any
 
 // An Op is an operation of a transaction (RFC 7047, section 5.2).
-type Op map[string]any
+type Op = map[string]any
 
 // A Client speaks with a server.
 type Client struct {

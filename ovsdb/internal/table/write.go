@@ -17,7 +17,7 @@ const (
 // NoRouter is what Physical_Switch.switch_fault_status has while a Logical_Router is not carried out as it stands.
 const NoRouter = "lr_support_fault"
 
-// An Op is an operation of a transaction (RFC 7047, section 5.2).
+// An Op is an operation, as package rpc has it.
 type Op = map[string]any
 
 // A Host is a MAC that the switch has learned on a port, with an address, perhaps none.
