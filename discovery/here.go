@@ -42,8 +42,8 @@ func (h *here) init() {
 		moves: map[state.Key][]time.Duration{}}
 }
 
-// calm forgets moves of long ago.
-func (h *here) calm(now time.Duration) {
+// forgetMoves forgets moves of long ago.
+func (h *here) forgetMoves(now time.Duration) {
 	for k, at := range h.moves {
 		if at = slices.DeleteFunc(at, func(t time.Duration) bool { return now-t >= window }); len(at) == 0 {
 			delete(h.moves, k)
@@ -53,8 +53,8 @@ func (h *here) calm(now time.Duration) {
 	}
 }
 
-// roomy has those advertised that there was no room for, if there is some.
-func (s *Speaker) roomy() {
+// retryCrowded has all read again, and so advertised, once there is room for what there was none for.
+func (s *Speaker) retryCrowded() {
 	if s.here.crowded && s.state.OwnHosts() < state.MaxHosts {
 		s.here.crowded, s.here.again = false, true
 	}

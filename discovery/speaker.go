@@ -257,8 +257,8 @@ func (s *Speaker) tick(now time.Duration) {
 	for _, m := range s.hello.Poll(now) {
 		s.send(m.To, m.Hello)
 	}
-	s.here.calm(now)
-	s.roomy()
+	s.here.forgetMoves(now)
+	s.retryCrowded()
 	s.reread()
 }
 
