@@ -201,7 +201,7 @@ func TestLoggedOnce(t *testing.T) {
 	n.cfg.Segments = nil
 	again(2)
 	n.refuse = map[frame.VNI]bool{5001: true}
-	s.asked = nil
+	s.res = new(table.Result)
 	s.dirty = true
 	again(3)
 }
