@@ -127,7 +127,9 @@ func (s *Server) accept(l net.Listener, secure *tls.Config) {
 			return
 		}
 		if err != nil { // such as too many files
-			s.log.Warn("a client of the database was not accepted", "error", err)
+			if s.failing.due() {
+				s.log.Warn("a client of the database was not accepted", "error", err)
+			}
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}

@@ -62,6 +62,16 @@ type Server struct {
 
 	listeners []net.Listener
 	accepting sync.WaitGroup
+
+	crowded, deaf, failing seldom
+}
+
+// seldom says when to log what strangers can have happen: once a minute at most.
+type seldom struct{ last atomic.Int64 }
+
+func (o *seldom) due() bool {
+	now, last := time.Now().UnixNano(), o.last.Load()
+	return (last == 0 || now-last >= int64(time.Minute)) && o.last.CompareAndSwap(last, now)
 }
 
 // New returns a server, which takes over the database and closes it. log may be nil.
@@ -102,7 +112,9 @@ func (s *Server) Serve(conn net.Conn, from string) {
 	x := &session{s: s, conn: conn, from: from, room: make(chan struct{}, 1), monitors: map[string]*store.Monitor{}, pending: map[string]context.CancelFunc{}}
 	if !s.enter(x) {
 		conn.Close()
-		s.log.Warn("too many clients of the database", "from", from)
+		if s.crowded.due() {
+			s.log.Warn("too many clients of the database", "from", from)
+		}
 		return
 	}
 	defer s.running.Done()

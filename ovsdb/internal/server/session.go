@@ -220,7 +220,9 @@ func (x *session) send(b []byte) {
 	}
 	x.mu.Unlock()
 	if behind {
-		x.s.log.Warn("a client of the database does not read", "from", x.from)
+		if x.s.deaf.due() {
+			x.s.log.Warn("a client of the database does not read", "from", x.from)
+		}
 		x.end()
 		return
 	}

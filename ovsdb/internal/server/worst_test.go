@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -73,4 +74,33 @@ func served(t *testing.T, attacked bool) (n int) {
 		}
 	})
 	return n
+}
+
+// Clients that are one too many are logged once a minute, however many there are.
+func TestLoggedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := New(store.New(store.VTEP(), store.DefaultLimits), slog.New(slog.NewTextHandler(&log, nil)))
+		var in []net.Conn
+		for range MaxAddr {
+			in = append(in, s.dial("a"))
+		}
+		synctest.Wait()
+		for range 600 {
+			s.dial("a").Close()
+			synctest.Wait()
+			time.Sleep(200 * time.Millisecond)
+			for _, c := range in { // which are alive
+				go c.Write([]byte(`{"id":"echo","result":[],"error":null}`))
+			}
+			synctest.Wait()
+		}
+		for _, c := range in {
+			c.Close()
+		}
+		check.OK(t, s.Close())
+		if n := strings.Count(log.String(), "too many clients"); n != 2 {
+			t.Errorf("logged %d times in two minutes", n)
+		}
+	})
 }
