@@ -59,7 +59,11 @@ func (c *Config) Check() error {
 	for i, l := range c.Listen {
 		at := fmt.Sprintf("Listen[%d]", i)
 		a, good := server.ParseListen(l)
-		if first := slices.Index(c.Listen, l); !good {
+		same := func(l string) bool {
+			o, ok := server.ParseListen(l)
+			return ok && o.Network == a.Network && o.Addr == a.Addr
+		}
+		if first := slices.IndexFunc(c.Listen, same); !good {
 			w.Want(at, l, "punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP]")
 		} else if first < i {
 			w.Wrong(at, l, "listen[%d] is this address already", first)

@@ -45,6 +45,7 @@ func TestCheck(t *testing.T) {
 		`ovsdb: Config.Target: "unix:/run/db.sock": is of another server; with listen or database the node itself is the server`: func(c *Config) { c.Database = "/db" },
 		`ovsdb: Config.Listen[0]: "tcp:1": must be punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP]`:                             func(c *Config) { c.Target, c.Listen = "", []string{"tcp:1"} },
 		`ovsdb: Config.Listen[1]: "ptcp:": listen[0] is this address already`:                                                    func(c *Config) { c.Target, c.Listen = "", []string{"ptcp:", "ptcp:"} },
+		`ovsdb: Config.Listen[1]: "ptcp:6640:0.0.0.0": listen[0] is this address already`:                                        func(c *Config) { c.Target, c.Listen = "", []string{"ptcp:", "ptcp:6640:0.0.0.0"} },
 	} {
 		c := good()
 		edit(c)
