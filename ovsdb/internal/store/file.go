@@ -26,6 +26,7 @@ type file struct {
 	f     *os.File
 	size  int64 // of what is there
 	small int64 // when it was written anew
+	torn  bool  // something is behind size that is to go
 }
 
 // Open returns the database that a file has, and makes the file if there is none. torn is how many bytes at the end of the file were of
@@ -227,24 +228,44 @@ func (db *Database) write(changes []Change, durable bool) *Error {
 	if db.file == nil {
 		return nil
 	}
-	text := appendRecord(changes)
-	f := db.file
-	if text != nil {
-		b := frame(text)
-		if _, err := f.f.Write(b); err != nil {
-			if f.f.Truncate(f.size) == nil {
-				f.f.Seek(f.size, io.SeekStart)
-			}
-			return fail(ioError, "%v", err)
-		}
-		f.size += int64(len(b))
+	var b []byte
+	if text := appendRecord(changes); text != nil {
+		b = frame(text)
 	}
-	if durable {
-		if err := f.f.Sync(); err != nil {
-			return fail(ioError, "%v", err)
-		}
+	if err := db.file.append(b, durable); err != nil {
+		return fail(ioError, "%v", err)
 	}
 	return nil
+}
+
+// append writes a record, and has it on disk if it is to be durable. After an error the record is not there, nor will be: if that cannot
+// be had now, nothing is written before it is.
+func (f *file) append(b []byte, durable bool) (err error) {
+	if f.torn {
+		if err := f.cut(); err != nil {
+			return err
+		}
+	}
+	_, err = f.f.Write(b)
+	if err == nil && durable {
+		err = f.f.Sync()
+	}
+	if err != nil {
+		f.cut()
+		return err
+	}
+	f.size += int64(len(b))
+	return nil
+}
+
+// cut takes what is behind the records out of the file.
+func (f *file) cut() error {
+	err := f.f.Truncate(f.size)
+	if err == nil {
+		_, err = f.f.Seek(f.size, io.SeekStart)
+	}
+	f.torn = err != nil
+	return err
 }
 
 // appendRecord returns a record of changes, nil if nothing of them is kept. Changes of a table follow each other.
@@ -325,7 +346,7 @@ func (f *file) reopen() (err error) {
 		return err
 	}
 	f.size, err = f.f.Seek(0, io.SeekEnd)
-	f.small = f.size
+	f.small, f.torn = f.size, false
 	return err
 }
 

@@ -272,3 +272,33 @@ func TestConditions(t *testing.T) {
 		}
 	}
 }
+
+// A transaction that is refused because it is not on disk is not in the file either: nothing is written while it cannot be taken out.
+func TestNotDurable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	db, _, err := Open(path, VTEP(), DefaultLimits)
+	check.OK(t, err)
+	good := db.file.f
+	r, w, err := os.Pipe() // which takes bytes, and is on no disk
+	check.OK(t, err)
+	defer r.Close()
+	db.file.f = w
+	if got := do(db, ls("a"), `{"op":"commit","durable":true}`); !strings.Contains(got, "I/O error") {
+		t.Error(got)
+	}
+	if got := do(db, ls("b")); !strings.Contains(got, "I/O error") {
+		t.Errorf("behind what cannot be taken out: %s", got)
+	}
+	w.Close()
+	db.file.f = good
+	if got := do(db, ls("c")); strings.Contains(got, "error") {
+		t.Errorf("when it can: %s", got)
+	}
+	check.OK(t, db.Close())
+	db, torn, err := Open(path, VTEP(), DefaultLimits)
+	check.OK(t, err)
+	if rows, _ := db.Size(); rows != 1 || torn != 0 {
+		t.Errorf("%d rows, %d bytes torn", rows, torn)
+	}
+	check.OK(t, db.Close())
+}
