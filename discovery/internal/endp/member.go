@@ -103,7 +103,8 @@ func (m *Member) Receive(now time.Duration, from netip.Addr, a Clients) (next []
 	return append(next, m.due(now, s)...), true
 }
 
-// apply carries out the changes of an answer. What a new life of a server does not know yet stays.
+// apply carries out the changes of an answer. What a new life of a server does not know yet stays. No server has more than MaxClients, and
+// who says so is not believed.
 func (s *server) apply(a Clients) {
 	s.version = a.Version
 	for _, c := range a.List {
@@ -112,10 +113,16 @@ func (s *server) apply(a Clients) {
 			delete(s.fresh, c.Addr)
 			continue
 		}
-		s.list[c.Addr] = c.Name
+		add(s.list, c)
 		if s.fresh != nil {
-			s.fresh[c.Addr] = c.Name
+			add(s.fresh, c)
 		}
+	}
+}
+
+func add(list map[netip.Addr]string, c Client) {
+	if _, there := list[c.Addr]; there || len(list) < MaxClients {
+		list[c.Addr] = c.Name
 	}
 }
 

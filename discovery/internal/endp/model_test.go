@@ -210,3 +210,29 @@ func TestLimits(t *testing.T) {
 		t.Error("a client does not begin anew after changes that are forgotten")
 	}
 }
+
+// A server that lists clients without end, of one life or of many, is believed as many as a server has.
+func TestEndless(t *testing.T) {
+	for _, lives := range []bool{false, true} {
+		m, from := NewMember("us"), netip.MustParseAddr("192.0.2.1")
+		m.SetServers(0, []netip.Addr{from})
+		next := netip.MustParseAddr("10.0.0.0")
+		a := Clients{Life: 1, Young: lives}
+		for n := range 2 * MaxClients / MaxPage {
+			a.List = nil
+			for range MaxPage {
+				next = next.Next()
+				a.List = append(a.List, Client{Addr: next})
+			}
+			if a.Since, a.Version, a.More = a.Version, a.Version+MaxPage, true; lives && n%100 == 99 {
+				a.Life, a.Since = a.Life+1, 0
+			}
+			if _, ok := m.Receive(0, from, a); !ok {
+				t.Fatal("not heard")
+			}
+		}
+		if s := m.servers[0]; len(s.list) != MaxClients || len(s.fresh) > MaxClients {
+			t.Errorf("lives %v: %d and %d clients", lives, len(s.list), len(s.fresh))
+		}
+	}
+}
