@@ -13,7 +13,7 @@ const (
 	Youth         = 2 * RegisterEvery // of a server that has begun: some may not have registered yet
 
 	MaxClients = 16384 // of a server
-	MaxGone    = 4096  // that a server remembers, of a network
+	MaxGone    = 4096  // that a server remembers, of a network; of all networks MaxClients
 	MaxPage    = 20    // clients in an answer, so that it fits a datagram
 	MaxName    = 32    // bytes
 )

@@ -236,3 +236,35 @@ func TestEndless(t *testing.T) {
 		}
 	}
 }
+
+// Who left many networks is remembered for so many of them alone, and the count is that of the networks.
+func TestGone(t *testing.T) {
+	at := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}) }
+	s := NewServer(0, 1)
+	count := func() (gone int) {
+		for _, n := range s.networks {
+			gone += len(n.clients) - n.live
+		}
+		return gone
+	}
+	for id := range uint32(1000) {
+		s.Register(0, id, at(0), Register{}) // stays
+		for n := range 100 {
+			s.Register(0, id, at(1+n), Register{})
+			s.Register(0, id, at(1+n), Register{Leave: true})
+			if n%3 == 0 {
+				s.Register(0, id, at(1+n/2), Register{}) // is back
+				s.Register(0, id, at(1+n/2), Register{Leave: true})
+			}
+		}
+	}
+	if n := count(); n > MaxClients+1000 || n != s.gone {
+		t.Errorf("%d that left are remembered, counted as %d", n, s.gone)
+	}
+	for id := range uint32(1000) {
+		s.Register(0, id, at(0), Register{Leave: true})
+	}
+	if s.gone != 0 || len(s.networks) != 0 || s.Clients() != 0 {
+		t.Errorf("%d, %d networks, %d clients", s.gone, len(s.networks), s.Clients())
+	}
+}

@@ -13,6 +13,7 @@ type Server struct {
 	networks map[uint32]*network
 	version  uint64 // of the last change in any network
 	clients  int
+	gone     int // that are remembered, of all networks
 }
 
 type network struct {
@@ -69,6 +70,8 @@ func (s *Server) Register(now time.Duration, id uint32, from netip.Addr, m Regis
 	if c == nil {
 		c = new(client)
 		n.clients[from] = c
+	} else if c.Gone {
+		s.gone--
 	}
 	if !there {
 		s.clients++
@@ -84,10 +87,12 @@ func (s *Server) leave(id uint32, n *network, c *client) {
 	s.clients--
 	n.live--
 	c.Gone = true
+	s.gone++
 	if s.note(n, c); n.live == 0 {
+		s.gone -= len(n.clients)
 		delete(s.networks, id)
-	} else if len(n.clients)-n.live > MaxGone {
-		n.forget()
+	} else if len(n.clients)-n.live > MaxGone || s.gone > MaxClients {
+		s.gone -= n.forget()
 	}
 }
 
@@ -106,19 +111,20 @@ func (n *network) void(x change) bool {
 	return c == nil || c.version != x.version
 }
 
-// forget forgets the older half of those that have gone.
-func (n *network) forget() {
-	left := (len(n.clients) - n.live) / 2
+// forget forgets the older half of those that have gone, and returns how many.
+func (n *network) forget() (forgotten int) {
+	half := (len(n.clients) - n.live + 1) / 2
 	for _, x := range n.log {
-		if left == 0 {
+		if forgotten == half {
 			break
 		}
 		if c := n.clients[x.addr]; !n.void(x) && c.Gone {
 			delete(n.clients, x.addr)
 			n.floor = x.version
-			left--
+			forgotten++
 		}
 	}
+	return forgotten
 }
 
 // Probe answers.
