@@ -69,7 +69,7 @@ func TestOVSDB(t *testing.T) {
 	for words, want := range map[string]string{
 		"ovsdb":          `state +connected since [-\d: ]+\nerror +-\ntarget +unix:` + sock + `\nswitch +leaf\nlogical switches +1\nrows of the controller +1\nhosts of this node +\d+\nleft out, no-tunnel-key +1\nrefused, ls7 +\S.*\ntransactions +\d+\nfailed transactions +0\n$`,
 		"ovsdb left-out": `Logical_Switch +[-0-9a-f]{36} +no-tunnel-key\n$`,
-		"flood":          `5000 +vx +10\.0\.0\.2:4789`,
+		"flood":          `5000 +- +vx +10\.0\.0\.2:4789`,
 	} {
 		if got := leaf.ctl(words); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("vxsctl %s: want %s\n%s", words, want, got)
@@ -120,7 +120,7 @@ func TestOVSDBListen(t *testing.T) {
 		"add-mcast-remote", "ls0", "unknown-dst", "10.0.0.2").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	flood := func() bool { return regexp.MustCompile(`5000 +vx +10\.0\.0\.2:4789`).MatchString(leaf.ctl("flood")) }
+	flood := func() bool { return regexp.MustCompile(`5000 +- +vx +10\.0\.0\.2:4789`).MatchString(leaf.ctl("flood")) }
 	leaf.Until("the flood list", flood)
 
 	text := strings.Replace(ovsdbFile, `"target": "unix:DB"`, `"listen": ["punix:`+sock+`2"], "database": "`+filepath.Join(dir, "vtep.db")+`"`, 1)
