@@ -10,14 +10,17 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/server"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/snoop"
 )
 
 // DefaultOwner is the default of Config.Owner.
@@ -25,16 +28,17 @@ const DefaultOwner = "ovsdb"
 
 // Config says which database there is, and which switch the node is in it.
 type Config struct {
-	Target    string       `json:"target,omitzero"`     // of the ovsdb-server: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT], by default port 6640; needed without listen or database
-	Listen    []string     `json:"listen,omitempty"`    // where the node itself is the server, for controllers: punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP], by default port 6640 of all IPv4 addresses
-	Database  string       `json:"database,omitzero"`   // file of the node's own database, which it makes if there is none; without one, what controllers wrote is gone when the node ends
-	Name      string       `json:"name"`                // of the Physical_Switch; needed
-	Ports     []string     `json:"ports,omitempty"`     // ports of the node that the controller may bind
-	Tunnel    string       `json:"tunnel"`              // of the node, of type vxlan, for all Logical_Switches; needed
-	TunnelIPs []netip.Addr `json:"tunnelIPs,omitempty"` // where peers send to; default the tunnel's own addresses
-	CA        string       `json:"caFile,omitzero"`     // certificates that those of servers and controllers must be signed by; needed with ssl and pssl
-	Cert      string       `json:"certFile,omitzero"`   // certificate of the node; needed with ssl and pssl
-	Key       string       `json:"keyFile,omitzero"`    // its key; needed with ssl and pssl
+	Target    string        `json:"target,omitzero"`     // of the ovsdb-server: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT], by default port 6640; needed without listen or database
+	Listen    []string      `json:"listen,omitempty"`    // where the node itself is the server, for controllers: punix:PATH, ptcp:[PORT][:IP] or pssl:[PORT][:IP], by default port 6640 of all IPv4 addresses
+	Database  string        `json:"database,omitzero"`   // file of the node's own database, which it makes if there is none; without one, what controllers wrote is gone when the node ends
+	Name      string        `json:"name"`                // of the Physical_Switch; needed
+	Ports     []string      `json:"ports,omitempty"`     // ports of the node that the controller may bind
+	Tunnel    string        `json:"tunnel"`              // of the node, of type vxlan, for all Logical_Switches; needed
+	TunnelIPs []netip.Addr  `json:"tunnelIPs,omitempty"` // where peers send to; default the tunnel's own addresses
+	Multicast *snoop.Config `json:"multicast,omitzero"`  // IGMP and MLD snooping in all Logical_Switches; the groups that hosts listen to are written to the database within 2 s; default none: frames to groups go to all ports
+	CA        string        `json:"caFile,omitzero"`     // certificates that those of servers and controllers must be signed by; needed with ssl and pssl
+	Cert      string        `json:"certFile,omitzero"`   // certificate of the node; needed with ssl and pssl
+	Key       string        `json:"keyFile,omitzero"`    // its key; needed with ssl and pssl
 
 	// Owner is that of the rows and segments, "" for [DefaultOwner].
 	Owner string `json:"-"`
@@ -95,6 +99,11 @@ func (c *Config) Check() error {
 			w.Wrong(at, p, "ports[%d] is this port already", first)
 		}
 	}
+	if c.Multicast != nil {
+		m := *c.Multicast
+		m.Send = func(frame.Dest, *frame.Frame) bool { return false } // as the node has it
+		w.Add("Multicast", m.Check())
+	}
 	managers := c.embedded() && c.CA != "" && c.Cert != "" && c.Key != "" // may be ssl, too
 	for _, f := range []struct{ name, value string }{{"CA", c.CA}, {"Cert", c.Cert}, {"Key", c.Key}} {
 		switch {
@@ -129,6 +138,8 @@ func (c *Config) fixed(next *Config) string {
 		return "Name"
 	case c.Tunnel != next.Tunnel:
 		return "Tunnel"
+	case !reflect.DeepEqual(c.Multicast, next.Multicast):
+		return "Multicast"
 	case c.CA != next.CA:
 		return "CA"
 	case c.Cert != next.Cert:

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/snoop"
 )
 
 func good() *Config {
@@ -38,6 +39,7 @@ func TestCheck(t *testing.T) {
 		`ovsdb: Config.TunnelIPs[0]: 224.0.0.1: must be an address of this host`:                                          func(c *Config) { c.TunnelIPs = []netip.Addr{netip.MustParseAddr("224.0.0.1")} },
 		`ovsdb: Config.Ports[1]: "p1": ports[0] is this port already`:                                                     func(c *Config) { c.Ports = []string{"p1", "p1"} },
 		`ovsdb: Config.Ports[0]: "": must be the name of a port`:                                                          func(c *Config) { c.Ports = []string{""} },
+		`ovsdb: Config.Multicast.Limit: -1: must be 0 or more`:                                                            func(c *Config) { c.Multicast = &snoop.Config{Querier: true, Limit: -1} },
 		"ovsdb: Config.CA: a file is required with ssl or pssl\novsdb: Config.Cert: a file is required with ssl or pssl\novsdb: Config.Key: a file is required with ssl or pssl": func(c *Config) {
 			c.Target = "ssl:127.0.0.1:6640"
 		},

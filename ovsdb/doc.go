@@ -17,8 +17,8 @@
 //	Logical_Switch         read: tunnel_key, replication_mode (service_node, the default: one copy of what is flooded)
 //	Ucast_Macs_Local       written: batches of 20 ms, with addresses that the segment has snooped
 //	Ucast_Macs_Remote      read: MAC, ipaddr, locator
-//	Mcast_Macs_Local       written: unknown-dst
-//	Mcast_Macs_Remote      read: unknown-dst only; other groups are left out
+//	Mcast_Macs_Local       written: unknown-dst; with Config.Multicast also MACs of the groups that hosts on ports listen to
+//	Mcast_Macs_Remote      read: unknown-dst, and MACs of groups, whose frames go to no other VTEPs
 //	Physical_Locator       read: dst_ip, tunnel_key, vxlan_over_ipv4 only; written: ours
 //	Physical_Locator_Set   read: locators; written: ours
 //	Tunnel                 written: local, remote, bfd_config_local, bfd_status; read: bfd_params, of which enable alone has an effect
@@ -29,6 +29,8 @@
 //	ACL_entry              read: all but tcp_flags and masks with holes; a deny goes without them, and a permit has no effect
 //
 // A host that a new row of Ucast_Macs_Remote names has left the port where it was learned. If it sends there again, it is back.
+//
+// A multicast router is no listener to a group: a controller with rows for groups names the VTEPs of routers in each.
 //
 // The server is our own: that of libovsdb 0.8 has no locks, no assert, comment and commit, no file and no TLS, and a request without
 // params ends the program. Tests compare ours with ovsdb-server: the answers to random transactions, what monitors hear, and files.

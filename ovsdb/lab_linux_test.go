@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/ovslab"
+	"github.com/vxswitch/vxswitch/snoop"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -23,7 +24,8 @@ type lab struct {
 	t          *testing.T
 	db         *ovslab.Server
 	us, theirs *netns.Host
-	guest      *netns.Host // 10.0.0.1
+	guest      *netns.Host   // 10.0.0.1
+	multicast  *snoop.Config // of sw
 	node       *node.Node
 	sw         *Switch
 	own        bool   // sw itself is the server, with the file and socket of db
@@ -70,7 +72,7 @@ func newLab(t *testing.T, own bool) *lab {
 // begin runs a Switch.
 func (l *lab) begin(name string) (*Switch, func()) {
 	l.t.Helper()
-	c := &Config{Target: l.db.Target(), Name: name, Ports: []string{"p1", "p2"}, Tunnel: "vx", TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+	c := &Config{Target: l.db.Target(), Name: name, Ports: []string{"p1", "p2"}, Tunnel: "vx", TunnelIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, Multicast: l.multicast}
 	if l.own {
 		c.Target, c.Listen, c.Database = "", []string{"p" + l.db.Target()}, l.db.File()
 	}

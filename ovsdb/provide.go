@@ -69,7 +69,8 @@ func (s *Switch) parts(plan *table.Plan, segments []table.Segment) *node.Config 
 	acls := map[string]bool{}
 	for _, x := range segments {
 		seg := node.Segment{VNI: x.VNI, Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}},
-			Tunnels: []node.SegmentTunnel{{Tunnel: s.cfg.Tunnel, AttachConfig: vswitch.AttachConfig{NoLearn: true}}}}
+			Tunnels:   []node.SegmentTunnel{{Tunnel: s.cfg.Tunnel, AttachConfig: vswitch.AttachConfig{NoLearn: true}}},
+			Multicast: s.cfg.Multicast}
 		for _, m := range x.Members {
 			member := node.Member{Port: m.Port, VLAN: m.VLAN}
 			if acl, ok := x.ACLs[m]; ok {

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/table"
+	"github.com/vxswitch/vxswitch/snoop"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -37,6 +39,7 @@ type Node interface {
 	PortsUp() map[string]bool
 	Config() *node.Config
 	BFD() []node.BFDSession
+	Snooper(vni frame.VNI) *snoop.Snooper
 }
 
 // A Switch is a Physical_Switch of a database.
@@ -61,6 +64,7 @@ type Switch struct {
 	known    map[string]bool     // ports that the node had then
 	remotes  map[netip.Addr]bool // VTEPs of the rows of these
 	probes   probes
+	groups   map[table.Group]bool          // that hosts on ports listen to
 	counted  map[table.Member]table.Counts // that the database has
 	server   *embedded                     // nil without one
 }
@@ -120,7 +124,7 @@ func (s *Switch) look() {
 	c := s.cfg
 	s.mu.Unlock()
 	sw, ports := s.described(&c), s.node.PortsUp()
-	s.probes = s.probe()
+	s.probes, s.groups = s.probe(), s.listened()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range c.Ports {
@@ -227,7 +231,7 @@ func (s *Switch) serve(ctx context.Context) error {
 	defer tick.Stop()
 	stats := time.NewTicker(statsPause)
 	defer stats.Stop()
-	s.counted, s.probes = nil, s.probe()
+	s.counted, s.probes, s.groups = nil, s.probe(), s.listened()
 	for {
 		select {
 		case <-ctx.Done():
@@ -291,6 +295,7 @@ func (s *Switch) apply() {
 	}
 	s.dirty = false
 	res := s.db.Read(&s.sw)
+	local := s.sw.Local
 	again, before, told := s.status.Refused, s.status.RowErr, s.told
 	s.mu.Unlock()
 	s.known = s.node.PortsUp()
@@ -312,7 +317,7 @@ func (s *Switch) apply() {
 		}
 	}
 	res.Rows = s.within(res.Rows)
-	s.remotes = vteps(res.Rows)
+	s.remotes = vteps(res.Rows, local)
 	u := control.Update{Snapshot: true, Loose: true, Add: res.Rows}
 	if told {
 		u.Del = arrivals(res.Rows, s.res.Rows) // which are given twice, and so count for more than what was learned here before
@@ -360,7 +365,7 @@ func arrivals(rows, before []control.Row) (list []control.Row) {
 
 // say writes what the switch is and has, if the database says otherwise.
 func (s *Switch) say(ctx context.Context, c *rpc.Client) {
-	st := &table.State{Wrong: s.res.Wrong, Faults: s.faults(), Segments: s.provided, Tunnels: s.probes.of(s.remotes), BFD: s.probes.local()}
+	st := &table.State{Wrong: s.res.Wrong, Faults: s.faults(), Segments: s.provided, Groups: s.groups, Tunnels: s.probes.of(s.remotes), BFD: s.probes.local()}
 	s.mu.Lock()
 	if s.client != c || !s.ours {
 		s.mu.Unlock()

@@ -2,6 +2,7 @@ package ovsdb
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,11 +83,11 @@ func (p *probes) of(remotes map[netip.Addr]bool) map[netip.Addr]map[string]strin
 	return all
 }
 
-// vteps returns those that rows lead to, or accept packets from.
-func vteps(rows []control.Row) map[netip.Addr]bool {
+// vteps returns those that rows lead to, or accept packets from, but for local ones.
+func vteps(rows []control.Row, local []netip.Addr) map[netip.Addr]bool {
 	all := map[netip.Addr]bool{}
 	for _, r := range rows {
-		if f, ok := r.(control.Flood); ok { // there is one for each VTEP
+		if f, ok := r.(control.Flood); ok && !slices.Contains(local, f.VTEP.Addr()) { // there is one for each VTEP
 			all[f.VTEP.Addr()] = true
 		}
 	}

@@ -150,6 +150,10 @@ func (w *writer) title(t reflect.Type) string {
 		if slices.ContainsFunc(w.order, func(x reflect.Type) bool { return x != t && x.Name() == t.Name() && len(w.paths[x]) > 1 }) {
 			return t.Name() + " of " + at[0][:strings.IndexAny(at[0], ".[")]
 		}
+		if t.Name() == "Config" { // of a package that does one thing
+			key := at[0][strings.LastIndex(at[0], ".")+1:]
+			return strings.ToUpper(key[:1]) + key[1:]
+		}
 		return t.Name()
 	default:
 		return "`" + at[0] + "`"

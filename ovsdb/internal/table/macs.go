@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A place is what a Physical_Locator says.
@@ -180,15 +181,17 @@ func (r *reader) rows(at map[string]frame.VNI, routed []frame.VNI) []control.Row
 	hosts := r.hosts(at, routed)
 	copies := r.copies(at)
 	for _, h := range hosts {
-		if to := copies[h.vni]; !to[h.addr] {
+		if to := copies[h.vni][frame.MAC{}]; !to[h.addr] {
 			to[h.addr] = false // it may send
 		}
 	}
 	rows := make([]control.Row, 0, len(hosts)+len(r.places))
 	for _, vni := range slices.Sorted(maps.Keys(copies)) {
-		for _, a := range slices.SortedFunc(maps.Keys(copies[vni]), netip.Addr.Compare) {
-			quiet := !copies[vni][a]
-			rows = append(rows, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(a, 0), NoBroadcast: quiet, NoUnknown: quiet})
+		for _, mac := range slices.SortedFunc(maps.Keys(copies[vni]), compareMACs) {
+			to := copies[vni][mac]
+			for _, a := range slices.SortedFunc(maps.Keys(to), netip.Addr.Compare) {
+				rows = append(rows, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(a, 0), MAC: mac, NoBroadcast: !to[a], NoUnknown: !to[a] && mac.IsZero()})
+			}
 		}
 	}
 	for _, h := range hosts {
@@ -197,19 +200,37 @@ func (r *reader) rows(at map[string]frame.VNI, routed []frame.VNI) []control.Row
 	return rows
 }
 
-// copies returns the VTEPs of each network that rows of Mcast_Macs_Remote have for unknown-dst, and whether they get copies.
-func (r *reader) copies(at map[string]frame.VNI) map[frame.VNI]map[netip.Addr]bool {
+func compareMACs(a, b frame.MAC) int { return cmp.Compare(a.Uint64(), b.Uint64()) }
+
+// copies returns the VTEPs of each network that rows of Mcast_Macs_Remote have for a MAC, zero for unknown-dst, and whether they get
+// copies.
+func (r *reader) copies(at map[string]frame.VNI) map[frame.VNI]map[frame.MAC]map[netip.Addr]bool {
 	lists := r.lists(at)
-	all := map[frame.VNI]map[netip.Addr]bool{}
+	all := map[frame.VNI]map[frame.MAC]map[netip.Addr]bool{}
 	for id, vni := range at {
-		list := lists[id]
-		slices.SortFunc(list, netip.Addr.Compare)
 		every := r.every(id)
-		to := map[netip.Addr]bool{}
-		for i, a := range slices.Compact(list) {
-			to[a] = every || i == 0
+		all[vni] = map[frame.MAC]map[netip.Addr]bool{{}: {}}
+		macs := slices.SortedFunc(maps.Keys(lists[id]), compareMACs) // unknown-dst is the first
+		for i, mac := range macs {
+			list := lists[id][mac]
+			if i > vtep.MaxGroups || i == vtep.MaxGroups && !macs[0].IsZero() {
+				for _, row := range list.ids {
+					r.leave(McastRemote, row, TooManyGroups)
+				}
+				continue
+			}
+			to := map[netip.Addr]bool{}
+			slices.SortFunc(list.addrs, netip.Addr.Compare)
+			for _, a := range slices.Compact(list.addrs) {
+				if !slices.Contains(r.sw.Local, a) {
+					to[a] = every || len(to) == 0
+				}
+			}
+			if len(to) == 0 && len(list.addrs) > 0 {
+				to[list.addrs[0]] = false // this VTEP alone: nobody else gets the frames
+			}
+			all[vni][mac] = to
 		}
-		all[vni] = to
 	}
 	return all
 }
@@ -226,26 +247,46 @@ func (r *reader) every(id string) bool {
 	return false
 }
 
-// lists returns the addresses for unknown-dst by Logical_Switch, in no order.
-func (r *reader) lists(at map[string]frame.VNI) map[string][]netip.Addr {
-	lists := map[string][]netip.Addr{}
+// A list is what rows of Mcast_Macs_Remote say of a MAC.
+type list struct {
+	ids   []string // of the rows
+	addrs []netip.Addr
+}
+
+// lists returns what there is for each MAC by Logical_Switch, in no order.
+func (r *reader) lists(at map[string]frame.VNI) map[string]map[frame.MAC]*list {
+	lists := map[string]map[frame.MAC]*list{}
 	for id, row := range r.tables[McastRemote] {
 		network := row.ref("logical_switch")
 		vni, ok := at[network]
-		switch {
-		case !ok: // not a network of this switch
-		case row.text("MAC") != UnknownDst:
-			r.leave(McastRemote, id, MulticastGroup)
-		default:
-			for _, l := range r.Row(LocatorSet, row.ref("locator_set")).Refs("locators") {
-				switch p := r.locator(l); {
-				case !p.ok:
-					r.leave(McastRemote, id, BadLocator)
-				case p.far != 0 && p.far != vni:
-					r.leave(McastRemote, id, LocatorKey)
-				case !slices.Contains(r.sw.Local, p.addr):
-					lists[network] = append(lists[network], p.addr)
-				}
+		if !ok { // not a network of this switch
+			continue
+		}
+		var mac frame.MAC
+		if text := row.text("MAC"); text != UnknownDst {
+			var err error
+			if mac, err = frame.ParseMAC(text); err != nil || !mac.IsGroup() {
+				r.leave(McastRemote, id, BadMAC)
+				continue
+			}
+		}
+		if lists[network] == nil {
+			lists[network] = map[frame.MAC]*list{}
+		}
+		l := lists[network][mac]
+		if l == nil {
+			l = new(list)
+			lists[network][mac] = l
+		}
+		l.ids = append(l.ids, id)
+		for _, x := range r.Row(LocatorSet, row.ref("locator_set")).Refs("locators") {
+			switch p := r.locator(x); {
+			case !p.ok:
+				r.leave(McastRemote, id, BadLocator)
+			case p.far != 0 && p.far != vni:
+				r.leave(McastRemote, id, LocatorKey)
+			case !mac.IsZero() || !slices.Contains(r.sw.Local, p.addr):
+				l.addrs = append(l.addrs, p.addr)
 			}
 		}
 	}

@@ -25,14 +25,14 @@ const (
 	UnknownPort    = "unknown-port"       // a Physical_Port of the switch that it was not told
 	SamePort       = "same-port"          // two Physical_Ports have one name: the first UUID counts
 	SameBinding    = "same-binding"       // a port is in a network twice: the lowest VLAN counts
-	BadMAC         = "bad-mac"            // not a MAC, or one of a group among unicast MACs
+	BadMAC         = "bad-mac"            // not a MAC, one of a group among unicast MACs, or one of a host among multicast ones
 	BadIP          = "bad-ip"             // of a host; its MAC counts
 	SameIP         = "same-ip"            // two MACs of a network have it: the lowest counts; the other MAC has no address
 	BadLocator     = "bad-locator"        // missing, no address of a host, not vxlan_over_ipv4, or its tunnel_key is none
 	OwnLocator     = "own-locator"        // a remote MAC is said to be here
 	TwoLocators    = "two-locators"       // a MAC has several: the lowest address counts
 	LocatorKey     = "locator-tunnel-key" // what is flooded has the tunnel_key of the Logical_Switch, and the locator another one
-	MulticastGroup = "multicast-group"    // of Mcast_Macs_Remote only unknown-dst is handled
+	TooManyGroups  = "too-many-groups"    // a network has more than 4096 groups in Mcast_Macs_Remote: the lowest MACs count
 	SameRouter     = "same-router"        // two Logical_Routers have a network: the first name counts
 	BadAddress     = "bad-address"        // switch_binding has one that is no address of a host with a prefix length
 	BadRoute       = "bad-route"          // of static_routes: no prefix that is routed, a network of the router itself, or the next hop is no host in a network of the router that is routed

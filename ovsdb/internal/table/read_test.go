@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // us is the switch of the tests.
@@ -30,6 +32,8 @@ Physical_Locator bad {"dst_ip": "192.0.2.4", "encapsulation_type": "gre"}
 Physical_Locator_Set both {"locators": ["set", [["uuid", "l2"], ["uuid", "l4"], ["uuid", "l1"]]]}
 Physical_Locator l4 {"dst_ip": "192.0.2.4", "encapsulation_type": "vxlan_over_ipv4", "tunnel_key": 5000}
 Physical_Locator_Set other {"locators": ["uuid", "l3"]}
+Physical_Locator_Set here {"locators": ["uuid", "l1"]}
+Physical_Locator_Set four {"locators": ["uuid", "l4"]}
 `
 
 // fill sets the rows of a text: table, UUID, and columns. A row "null" is removed.
@@ -71,6 +75,7 @@ ACL_entry e1 {"sequence": 1, "direction": "ingress", "action": "deny", "source_m
 const (
 	m1      = "02:00:00:00:00:01"
 	m2      = "02:00:00:00:00:02"
+	g1      = "01:00:5e:00:00:01"
 	members = "5000 a p1/0 p2/7"
 	routed  = members + " r 10.0.0.1/24"
 )
@@ -102,7 +107,11 @@ func show(res *Result) (out []string) {
 	for _, r := range res.Rows {
 		switch r := r.(type) {
 		case control.Flood:
-			out = append(out, fmt.Sprintf("flood %v %v", r.VTEP.Addr(), map[bool]string{true: "quiet", false: "all"}[r.NoBroadcast && r.NoUnknown]))
+			if r.MAC.IsZero() {
+				out = append(out, fmt.Sprintf("flood %v %v", r.VTEP.Addr(), map[bool]string{true: "quiet", false: "all"}[r.NoBroadcast && r.NoUnknown]))
+			} else {
+				out = append(out, fmt.Sprintf("%v to %v %v", r.MAC, r.VTEP.Addr(), map[bool]string{true: "quiet", false: "all"}[r.NoBroadcast]))
+			}
 		case control.MAC:
 			line := fmt.Sprintf("mac %v at %v", r.MAC, r.VTEP.Addr())
 			if r.IP.IsValid() {
@@ -173,7 +182,15 @@ func TestRead(t *testing.T) {
 		"Mcast_Macs_Remote: a host's VTEP besides": {mcast("m", UnknownDst, "both") + ucast("u", m1, "", "l3"),
 			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.3 quiet", "flood 192.0.2.4 all", "mac " + m1 + " at 192.0.2.3 far 77"}},
 		"Mcast_Macs_Remote: another key": {mcast("m", UnknownDst, "other"), []string{members, "Mcast_Macs_Remote m: locator-tunnel-key"}},
-		"Mcast_Macs_Remote: a group":     {mcast("m", "01:00:5e:00:00:01", "both"), []string{members, "Mcast_Macs_Remote m: multicast-group"}},
+		"Mcast_Macs_Remote: a group": {mcast("m", g1, "both") + mcast("n", UnknownDst, "both"),
+			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 all", g1 + " to 192.0.2.2 all", g1 + " to 192.0.2.4 all"}},
+		"Mcast_Macs_Remote: a group in two rows": {mcast("m", g1, "both") + mcast("n", strings.ToUpper(g1), "four"),
+			[]string{members, g1 + " to 192.0.2.2 all", g1 + " to 192.0.2.4 all"}},
+		"Mcast_Macs_Remote: a group here alone":    {mcast("m", g1, "here"), []string{members, g1 + " to 192.0.2.1 quiet"}},
+		"Mcast_Macs_Remote: a group, another key":  {mcast("m", g1, "other"), []string{members, "Mcast_Macs_Remote m: locator-tunnel-key"}},
+		"Mcast_Macs_Remote: a host's MAC, or none": {mcast("m", m1, "both") + mcast("n", "x", "both"), []string{members, "Mcast_Macs_Remote m: bad-mac", "Mcast_Macs_Remote n: bad-mac"}},
+		"replication_mode service_node, a group": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "service_node"}` + "\n" + mcast("m", g1, "both"),
+			[]string{members, g1 + " to 192.0.2.2 all", g1 + " to 192.0.2.4 quiet"}},
 		"replication_mode service_node": {`Logical_Switch a {"name": "a", "tunnel_key": 5000, "replication_mode": "service_node"}` + "\n" + mcast("m", UnknownDst, "both"),
 			[]string{members, "flood 192.0.2.2 all", "flood 192.0.2.4 quiet"}},
 		"replication_mode: none": {`Logical_Switch a {"name": "a", "tunnel_key": 5000}` + "\n" + mcast("m", UnknownDst, "both"),
@@ -249,6 +266,21 @@ func TestLeftIsBounded(t *testing.T) {
 	}
 }
 
+// Of too many groups the lowest count, and unknown-dst does.
+func TestTooManyGroups(t *testing.T) {
+	var d Database
+	fill(t, &d, base+mcast("u", UnknownDst, "both"))
+	for i := range vtep.MaxGroups + 2 {
+		fill(t, &d, mcast(fmt.Sprint("m", i), fmt.Sprintf("01:00:5e:00:%02x:%02x", i>>8, i&255), "four"))
+	}
+	for _, with := range []int{2, 0} { // flood rows of unknown-dst
+		res := d.Read(us)
+		check.Equal(t, "rows", len(res.Rows), vtep.MaxGroups+with)
+		check.Slice(t, "left out", res.Left, []Left{{McastRemote, "m4096", TooManyGroups}, {McastRemote, "m4097", TooManyGroups}})
+		d.Set(McastRemote, "u", nil)
+	}
+}
+
 // Values of any shape do no harm.
 func TestAnyShape(t *testing.T) {
 	values := []any{nil, "x", 1.5, -1.0, 5000.0, true, []any{}, []any{"set"}, []any{"set", 1.0}, []any{"set", []any{nil}}, []any{"map", "x"},
@@ -290,7 +322,8 @@ func TestModel(t *testing.T) {
 				d.Set(UcastRemote, "u"+id, nil)
 				continue
 			case 1:
-				rows["m"] = mcast("m", UnknownDst, []string{"both", "other"}[r.IntN(2)])
+				id := fmt.Sprint("m", r.IntN(3))
+				rows[id] = mcast(id, []string{UnknownDst, g1}[r.IntN(2)], []string{"both", "other", "here", "four"}[r.IntN(4)])
 			case 2:
 				rows["a"] = fmt.Sprintf(`Logical_Switch a {"name": "a", "tunnel_key": %d, "replication_mode": %q}`+"\n", 5000+r.IntN(2), []string{SourceNode, ServiceNode}[r.IntN(2)])
 			default:
@@ -309,7 +342,7 @@ func TestModel(t *testing.T) {
 		if want := fresh.Read(us); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: after changes\n%q, anew\n%q", seed, show(got), show(want))
 		}
-		at, macs, copies := map[any]any{}, map[netip.Addr]any{}, 0
+		at, macs, copies := map[any]any{}, map[netip.Addr]any{}, map[any]int{}
 		for _, row := range got.Rows {
 			switch row := row.(type) {
 			case control.MAC:
@@ -322,12 +355,14 @@ func TestModel(t *testing.T) {
 				at[row.MAC], macs[row.IP] = row.VTEP, row.MAC
 			case control.Flood:
 				if !row.NoBroadcast {
-					copies++
+					if copies[row.MAC]++; slices.Contains(us.Local, row.VTEP.Addr()) {
+						t.Fatalf("seed %d: a copy to this switch", seed)
+					}
 				}
 			}
 		}
-		if d.Row(LogicalSwitch, "a").text("replication_mode") == ServiceNode && copies > 1 {
-			t.Fatalf("seed %d: %d copies with a service node", seed, copies)
+		if d.Row(LogicalSwitch, "a").text("replication_mode") == ServiceNode && slices.ContainsFunc(slices.Collect(maps.Values(copies)), func(n int) bool { return n > 1 }) {
+			t.Fatalf("seed %d: %v copies with a service node", seed, copies)
 		}
 	}
 }

@@ -27,19 +27,26 @@ type Host struct {
 	IP      netip.Addr
 }
 
+// A Group is a MAC that hosts on ports listen to, or UnknownDst.
+type Group struct {
+	Segment string // UUID of the Logical_Switch
+	MAC     string
+}
+
 // A State is what a switch has.
 type State struct {
 	Wrong    []string            // faults of the switch
 	Faults   map[string][]string // of ports, by name
 	Segments []Segment
 	Hosts    map[Host]bool
+	Groups   map[Group]bool                   // beside unknown-dst of each segment
 	Tunnels  map[netip.Addr]map[string]string // VTEPs that it has tunnels to, and bfd_status of those for which BFD is enabled
 	BFD      map[string]string                // bfd_config_local of all
 	Source   string                           // MAC of questions on behalf of routers, "" = there are none
 }
 
 // Write returns the operations after which the database says what the switch is and has: its Physical_Switch with its ports and their
-// faults, a row of Ucast_Macs_Local for each host, in each of its segments unknown-dst in Mcast_Macs_Local, and a Tunnel for each VTEP.
+// faults, a row of Ucast_Macs_Local for each host, in each of its segments unknown-dst and its groups in Mcast_Macs_Local, and a Tunnel for each VTEP.
 // Rows with another switch's locator are left alone. Those with an address that the switch had, by its tunnel_ips, go. With an empty
 // State, or without an address, it takes all rows of the switch away but the Physical_Switch and its ports, whose bindings are the
 // controller's.
@@ -50,7 +57,14 @@ func (d *Database) Write(sw *Switch, st *State) []Op {
 	}
 	w.physical(st.Wrong, st.Faults)
 	w.ucast(st.Hosts)
-	w.mcast(st.Segments)
+	groups := maps.Clone(st.Groups)
+	if groups == nil {
+		groups = map[Group]bool{}
+	}
+	for _, s := range st.Segments {
+		groups[Group{s.ID, UnknownDst}] = true
+	}
+	w.mcast(groups)
 	w.source(st.Source)
 	w.tunnels(st)
 	return w.ops
@@ -215,8 +229,8 @@ func (w *writer) ucast(hosts map[Host]bool) {
 	}
 }
 
-func (w *writer) mcast(segments []Segment) {
-	have := map[string]bool{}
+func (w *writer) mcast(groups map[Group]bool) {
+	have := map[Group]bool{}
 	for _, id := range slices.Sorted(maps.Keys(w.tables[McastLocal])) {
 		r := w.Row(McastLocal, id)
 		set := w.Row(LocatorSet, r.ref("locator_set")).Refs("locators")
@@ -227,21 +241,20 @@ func (w *writer) mcast(segments []Segment) {
 		if !slices.ContainsFunc(set, w.ours) {
 			continue
 		}
-		network := r.ref("logical_switch")
-		in := slices.ContainsFunc(segments, func(s Segment) bool { return s.ID == network })
-		if !in || have[network] || r.text("MAC") != UnknownDst || len(set) != 1 {
+		g := Group{r.ref("logical_switch"), r.text("MAC")}
+		if !groups[g] || have[g] || len(set) != 1 {
 			w.delete(McastLocal, id)
 			continue
 		}
-		have[network] = true
+		have[g] = true
 	}
-	for i, s := range segments {
-		if have[s.ID] {
+	for g := range groups {
+		if have[g] {
 			continue
 		}
-		n := fmt.Sprint("set", i)
+		n := fmt.Sprint("set", len(w.ops))
 		w.op(Op{"op": "insert", "table": LocatorSet, "uuid-name": n, "row": Op{"locators": w.here()}})
-		w.insert(McastLocal, Op{"MAC": UnknownDst, "ipaddr": "", "logical_switch": ref(s.ID), "locator_set": named(n)})
+		w.insert(McastLocal, Op{"MAC": g.MAC, "ipaddr": "", "logical_switch": ref(g.Segment), "locator_set": named(n)})
 	}
 }
 

@@ -104,15 +104,17 @@ Ucast_Macs_Local u {"MAC": "02:00:00:00:00:09", "ipaddr": "", "logical_switch": 
 		faults   map[string][]string
 		segments []Segment
 		hosts    map[Host]bool
+		groups   map[Group]bool
 		ucast    int
 		mcast    int
 	}{
-		{nil, nil, nil, 1, 0},
-		{map[string][]string{"p1": {Unspecified}}, segments, map[Host]bool{{"a", m1, ip}: true, {"a", m2, netip.Addr{}}: true}, 3, 1},
-		{nil, segments, map[Host]bool{{"a", m1, netip.Addr{}}: true}, 2, 1},
-		{nil, nil, nil, 1, 0},
+		{nil, nil, nil, nil, 1, 0},
+		{map[string][]string{"p1": {Unspecified}}, segments, map[Host]bool{{"a", m1, ip}: true, {"a", m2, netip.Addr{}}: true}, nil, 3, 1},
+		{nil, segments, map[Host]bool{{"a", m1, netip.Addr{}}: true}, map[Group]bool{{"a", g1}: true, {"a", "33:33:00:00:00:01"}: true}, 2, 3},
+		{nil, segments, map[Host]bool{{"a", m1, netip.Addr{}}: true}, map[Group]bool{{"a", g1}: true}, 2, 2},
+		{nil, nil, nil, nil, 1, 0},
 	} {
-		st := &State{Faults: x.faults, Segments: x.segments, Hosts: x.hosts}
+		st := &State{Faults: x.faults, Segments: x.segments, Hosts: x.hosts, Groups: x.groups}
 		ops := d.Write(us, st)
 		if len(ops) == 0 {
 			t.Errorf("step %d: nothing to do", step)
