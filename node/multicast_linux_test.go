@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
@@ -178,6 +179,21 @@ func testMulticast(t *testing.T, group, other, sysctl string, kernel bool) {
 			l.heard.Store(0)
 		}
 	}
+
+	// With a row for the group it goes into the tunnel to the VTEP of the row alone, whoever listens elsewhere.
+	row := control.Flood{VNI: 100, VTEP: netip.MustParseAddrPort("192.0.2.3:0"), MAC: mac}
+	must(t, sites[0].Program("controller", control.Update{Add: []control.Row{row}}))
+	a2 := hosts["a2"].Capture(devs["a2"], "udp port 5000")
+	say(t, hosts["a1"], devs["a1"], group)
+	hosts["k"].Until("the VTEP of the row hears the group, and a host of the node", func() bool {
+		return said["k"].heard.Load() > 0 && said["b1"].heard.Load() > 0
+	})
+	time.Sleep(50 * time.Millisecond)
+	if got := frames(t, a2); got != 0 {
+		t.Errorf("a VTEP without a row gets %d copies", got)
+	}
+	said["k"].heard.Store(0)
+	must(t, sites[0].Program("controller", control.Update{Snapshot: true}))
 
 	// Who leaves is forgotten, and a group that nobody listens to reaches nobody.
 	said["b1"].c.Close()
