@@ -143,21 +143,25 @@ func blocked(c *vswitch.AttachConfig) bool { return c.Role != nil && c.Role.Bloc
 
 func (r *rig) setFlood(d *draw) {
 	vni := r.vnis[d.under(2)]
-	var list []netip.AddrPort
+	var list []vtep.FloodPeer
 	for range d.under(5) {
-		if b := d.byte(); b&128 != 0 && r.g == nil {
-			list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{239, 1, 1, b & 3}), 0))
-		} else {
-			list = append(list, r.peerAddr(1+int(b%8)))
+		b := d.byte()
+		p := vtep.FloodPeer{Addr: r.peerAddr(1 + int(b%8))}
+		if b&128 != 0 && r.g == nil {
+			p.Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{239, 1, 1, b & 3}), 0)
 		}
+		if b&64 != 0 {
+			p.MAC = groups[b>>3&3]
+		}
+		list = append(list, p)
 	}
 	switch {
 	case r.set.tunnel.Type == encap.TypeIPIP:
 	case r.g == nil:
 		r.delisted = true
-		_ = r.vtep.SetFlood(vni, list...)
+		_ = r.vtep.SetFloodPeers(vni, list...)
 	case r.g.listening:
-		err := r.vtep.SetFlood(vni, list...)
+		err := r.vtep.SetFloodPeers(vni, list...)
 		if may := r.g.may(vni, list); may != (err == nil) {
 			r.errorf("flood list of VNI %d: %v", vni, err)
 		} else if may {

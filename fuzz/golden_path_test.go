@@ -173,14 +173,37 @@ func (g *golden) longest(out *gatt, peer netip.Addr) int {
 // longestFlooded is what the most capable of those whom out floods to takes.
 func (g *golden) longestFlooded(out *gatt) (most int) {
 	if out.port.id == farPort {
-		for _, peer := range g.flooded[frame.VNI(out.tag)] {
-			most = max(most, g.longestTo(peer))
+		for _, p := range g.flooded[frame.VNI(out.tag)] {
+			if a := p.Addr.Addr(); !slices.Contains(g.addrs, a) {
+				most = max(most, g.longestTo(a))
+			}
 		}
 	}
 	if most == 0 { // a host, or nobody
 		return g.longest(out, netip.Addr{})
 	}
 	return most
+}
+
+// floodedTo returns the peers that get frames to a MAC.
+func (g *golden) floodedTo(vni frame.VNI, dst frame.MAC) []netip.Addr {
+	var all, alone []netip.Addr
+	single := false
+	for _, p := range g.flooded[vni] {
+		a := p.Addr.Addr()
+		own := slices.Contains(g.addrs, a)
+		switch single = single || p.MAC == dst; {
+		case own:
+		case p.MAC == dst:
+			alone = append(alone, a)
+		case p.MAC.IsZero():
+			all = append(all, a)
+		}
+	}
+	if single {
+		return alone
+	}
+	return all
 }
 
 // flood sends a copy to every member that may have one.
@@ -214,7 +237,7 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 			g.toHost(&x, out)
 		default:
 			copies, tooBig := 0, 0
-			for _, peer := range g.flooded[frame.VNI(out.tag)] {
+			for _, peer := range g.floodedTo(frame.VNI(out.tag), dst) {
 				switch {
 				case back && peer == x.from.peer:
 				case len(x.b) > g.longestTo(peer):

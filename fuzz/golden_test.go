@@ -33,7 +33,7 @@ type golden struct {
 	// The VTEP, whether it is attached or not.
 	listening bool
 	added     map[netip.Addr]bool
-	flooded   map[frame.VNI][]netip.Addr // by tag
+	flooded   map[frame.VNI][]vtep.FloodPeer // by tag
 
 	// Since the last comparison.
 	out    map[int][]string // of each port
@@ -49,7 +49,7 @@ func newGolden(s *settings) *golden {
 
 // open is a new VTEP.
 func (g *golden) open(addrs []netip.Addr) {
-	g.addrs, g.listening, g.added, g.flooded = addrs, true, map[netip.Addr]bool{}, map[frame.VNI][]netip.Addr{}
+	g.addrs, g.listening, g.added, g.flooded = addrs, true, map[netip.Addr]bool{}, map[frame.VNI][]vtep.FloodPeer{}
 }
 
 // tally is what vswitch.PortStats counts.
@@ -131,7 +131,7 @@ func (g *golden) listed(a netip.Addr) bool {
 		return true
 	}
 	for _, l := range g.flooded {
-		if slices.Contains(l, a) {
+		if slices.ContainsFunc(l, func(p vtep.FloodPeer) bool { return p.Addr.Addr() == a }) && !slices.Contains(g.addrs, a) {
 			return true
 		}
 	}

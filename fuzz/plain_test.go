@@ -256,18 +256,18 @@ func (g *golden) deleted(v *gvsi, mac frame.MAC, e *gentry) {
 }
 
 // setFlood sets a list as the VTEP does: nobody twice, and not itself.
-func (g *golden) setFlood(vni frame.VNI, to []netip.AddrPort) {
-	var list []netip.Addr
-	for _, a := range to {
-		if a := a.Addr(); !slices.Contains(list, a) && !slices.Contains(g.addrs, a) {
-			list = append(list, a)
+func (g *golden) setFlood(vni frame.VNI, to []vtep.FloodPeer) {
+	var list []vtep.FloodPeer
+	for _, p := range to {
+		if !slices.ContainsFunc(list, func(x vtep.FloodPeer) bool { return x.Addr.Addr() == p.Addr.Addr() && x.MAC == p.MAC }) {
+			list = append(list, p)
 		}
 	}
 	g.flooded[vni] = list
 }
 
 // may reports whether the VTEP takes a flood list for a VNI: it is in it, or the list is empty.
-func (g *golden) may(vni frame.VNI, list []netip.AddrPort) bool {
+func (g *golden) may(vni frame.VNI, list []vtep.FloodPeer) bool {
 	return len(list) == 0 || g.ports[farPort] != nil && g.ports[farPort].tagged(uint32(vni)) != nil
 }
 

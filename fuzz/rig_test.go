@@ -176,7 +176,11 @@ func (r *rig) makeVTEP() {
 		r.must(r.vtep.SetFlood(vni, list...))
 		r.vtep.Control().Shut(uint32(vni)) // the list stays for who attaches it
 		if r.g != nil {
-			r.g.setFlood(vni, list)
+			var peers []vtep.FloodPeer
+			for _, a := range list {
+				peers = append(peers, vtep.FloodPeer{Addr: a})
+			}
+			r.g.setFlood(vni, peers)
 		}
 	}
 }
