@@ -108,6 +108,39 @@ func TestPairExternal(t *testing.T) {
 	p.bNode.want(t, "nor b's")
 }
 
+// Who is connected as a peer of a prefix, and then gets settings of its own, by a longer prefix or by its address, has a session with these.
+// Without them it is one of the prefix again.
+func TestPairOfItsOwn(t *testing.T) {
+	p := newPair(t, func(a, b *Config) {
+		b.Peers[0].Prefix, b.Peers[0].Addr = netip.PrefixFrom(a.RouterID, 24).Masked(), netip.Addr{}
+	})
+	hold := func(want time.Duration) {
+		t.Helper()
+		until(t, "hold time "+want.String(), func() bool {
+			st := p.b.Status().Peers
+			return len(st) == 1 && st[0].State == "established" && st[0].Hold == want
+		})
+		p.bNode.want(t, "a's rows at b", rowsBy(1)...)
+	}
+	hold(9 * time.Second)
+	all := p.bConf.Peers
+	own := func(hold time.Duration, edit func(x *Peer)) {
+		t.Helper()
+		c := *p.bConf
+		x := Peer{AS: c.AS, Local: all[0].Local, Passive: true, Hold: hold}
+		edit(&x)
+		all = append(all, x)
+		c.Peers = all
+		check.OK(t, p.b.Configure(&c))
+	}
+	own(7*time.Second, func(x *Peer) { x.Prefix = netip.PrefixFrom(p.aConf.RouterID, 31).Masked() })
+	hold(7 * time.Second)
+	own(6*time.Second, func(x *Peer) { x.Addr = p.aConf.RouterID })
+	hold(6 * time.Second)
+	check.OK(t, p.b.Configure(p.bConf))
+	hold(9 * time.Second)
+}
+
 // A peer that announces more than its limit has no session.
 func TestPairLimit(t *testing.T) {
 	p := newPair(t, func(a, b *Config) { a.Peers[0].MaxRoutes = 1 })

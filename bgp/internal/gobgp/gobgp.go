@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,12 +83,7 @@ func (b *BGP) begin(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 	if err := b.assign(); err != nil {
 		return err
 	}
-	for _, p := range b.peers {
-		if err := b.add(&p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.addAll(slices.Collect(maps.Values(b.peers)))
 }
 
 // watch has h hear of best paths and sessions.
@@ -302,11 +298,7 @@ func (b *BGP) SetPeers(list []engine.Peer) error {
 	for _, p := range was {
 		errs = append(errs, b.remove(&p))
 	}
-	errs = append(errs, b.policies())
-	for _, p := range fresh {
-		errs = append(errs, b.add(&p))
-	}
-	return errors.Join(append(errs, b.again(kept))...)
+	return errors.Join(append(errs, b.policies(), b.addAll(fresh), b.again(kept))...)
 }
 
 // sameSession reports whether peers differ in nothing but what policies say.

@@ -8,8 +8,6 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
-
-	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 )
 
 // Loads end the sessions of peers with too many routes. A limit of gobgp would do so too, but gobgp then goes through all routes of a peer
@@ -77,16 +75,8 @@ func (l *loads) down(peer netip.Addr) {
 func (b *BGP) limit(peer netip.Addr) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var group engine.Peer // of the smallest prefix with it
-	for _, p := range b.peers {
-		if p.Addr == peer {
-			return int(p.Limit)
-		}
-		if p.Prefix.Contains(peer) && (!group.Prefix.IsValid() || p.Prefix.Bits() > group.Prefix.Bits()) {
-			group = p
-		}
-	}
-	return int(group.Limit)
+	p := b.peerOf(peer)
+	return int(p.Limit)
 }
 
 // received counts the routes of a family that a peer has announced.

@@ -24,6 +24,24 @@ func name(p *engine.Peer) string {
 	return p.Addr.String()
 }
 
+// addAll begins sessions with peers. Those that fail are none, so that they are added when the peers are set again. b.mu is held.
+func (b *BGP) addAll(list []engine.Peer) error {
+	var errs []error
+	for _, byPrefix := range []bool{false, true} { // who has an address is not to come by a prefix first
+		for i := range list {
+			if p := &list[i]; p.Prefix.IsValid() == byPrefix {
+				err := b.add(p)
+				if err != nil {
+					delete(b.peers, name(p))
+				}
+				errs = append(errs, err)
+			}
+		}
+	}
+	b.move()
+	return errors.Join(errs...)
+}
+
 // add begins sessions with a peer. b.mu is held.
 func (b *BGP) add(p *engine.Peer) (err error) {
 	ctx := context.Background()
@@ -33,12 +51,48 @@ func (b *BGP) add(p *engine.Peer) (err error) {
 			err = b.server.AddDynamicNeighbor(ctx, &api.AddDynamicNeighborRequest{DynamicNeighbor: &api.DynamicNeighbor{Prefix: name(p), PeerGroup: name(p)}})
 		}
 	} else {
-		err = b.server.AddPeer(ctx, &api.AddPeerRequest{Peer: b.peer(p)})
+		for range 3 {
+			if err = b.server.AddPeer(ctx, &api.AddPeerRequest{Peer: b.peer(p)}); err == nil {
+				return nil
+			}
+			_ = b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: name(p)}) // who has come by a prefix, and may come again meanwhile
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("peer %s: %w", name(p), err)
 	}
 	return nil
+}
+
+// move ends the sessions of who has come by a prefix, and is now a peer by a longer one. b.mu is held.
+func (b *BGP) move() {
+	var list []string
+	_ = b.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(x *api.Peer) {
+		addr := parse(x.State.GetNeighborAddress())
+		if by := x.Conf.GetPeerGroup(); by != "" && addr.IsValid() {
+			if p := b.peerOf(addr); name(&p) != by {
+				list = append(list, addr.String())
+			}
+		}
+	})
+	for _, addr := range list {
+		_ = b.server.DeletePeer(context.Background(), &api.DeletePeerRequest{Address: addr}) // or it has gone
+	}
+}
+
+// peerOf returns the peer that an address is: the one with it, or of the smallest prefix that has it; one without both if it is none. b.mu is
+// held.
+func (b *BGP) peerOf(addr netip.Addr) (peer engine.Peer) {
+	addr = addr.WithZone("")
+	for _, p := range b.peers {
+		if p.Addr == addr {
+			return p
+		}
+		if p.Prefix.Contains(addr) && (!peer.Prefix.IsValid() || p.Prefix.Bits() > peer.Prefix.Bits()) {
+			peer = p
+		}
+	}
+	return peer
 }
 
 // remove ends sessions with a peer. b.mu is held.
@@ -49,7 +103,7 @@ func (b *BGP) remove(p *engine.Peer) error {
 	}
 	errs := []error{b.server.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{Prefix: name(p), PeerGroup: name(p)})}
 	for _, addr := range b.sessions(p) {
-		errs = append(errs, b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: addr}))
+		_ = b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: addr}) // or it has gone
 	}
 	return errors.Join(append(errs, b.server.DeletePeerGroup(ctx, &api.DeletePeerGroupRequest{Name: name(p)}))...)
 }
