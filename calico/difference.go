@@ -51,7 +51,7 @@ func others[T any](a, b map[string][]T) map[string][]T {
 
 // changes returns what changes a into b, nil if that is not only members of sets.
 func changes(a, b *policy.Config) *policy.SetChanges {
-	if a.Default != b.Default || len(a.Rules)+len(b.Rules) != 0 || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !same(a.Tiers, b.Tiers) && !reflect.DeepEqual(a.Tiers, b.Tiers) {
+	if a.Default != b.Default || !reflect.DeepEqual(a.Rules, b.Rules) || !sameNames(a.Sets, b.Sets) || !sameNames(a.PortSets, b.PortSets) || !same(a.Tiers, b.Tiers) && !reflect.DeepEqual(a.Tiers, b.Tiers) {
 		return nil
 	}
 	c := &policy.SetChanges{

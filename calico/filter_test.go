@@ -263,6 +263,20 @@ func TestManyProblems(t *testing.T) {
 	check.Equal(t, "more", st.More, more)
 }
 
+// A workload that no policy and no profile is about sends and gets nothing, but has ARP, whether its port or its endpoint was there first.
+func TestNoPolicies(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{}}
+	p := newPorted(t, n)
+	n.add("cali1")
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", strings.ReplaceAll(endpoint("x", "w1", `"app":"a"`, 1, ""), `"kns.x"`, ""))
+	p.applyPolicies()
+	check.Equal(t, "the port first", arps(t, n.has["cali1"]), "[1]")
+	delete(n.has, "cali1")
+	n.add("cali1")
+	check.Equal(t, "the endpoint first", arps(t, n.has["cali1"]), "[1]")
+	check.Equal(t, "what passes", judge(n.has["cali1"].Policy), "| | ")
+}
+
 // Labels of the node choose the FelixConfiguration that says what workloads may be: a change of them changes that.
 func TestGuardByLabels(t *testing.T) {
 	n := &ported{has: map[string]policy.Filter{}}
