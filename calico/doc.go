@@ -31,7 +31,8 @@
 //
 //   - It writes nothing. The Node resource, its addresses, the MAC and addresses of tunnels, blocks and their addresses are the work of
 //     calicoctl, calico/node and calico-ipam: a mistake with a block takes the addresses of others.
-//   - It has no policies of host endpoints, and no WireGuard. natOutgoing is named, and not done.
+//   - It has no policies of host endpoints, and no WireGuard. natOutgoing is named, and not done; so are floating addresses (ipNATs) and
+//     qosControls of workloads.
 //   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
 //     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is
 //     not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh. What a filter accepts still has to be in a pool.

@@ -114,17 +114,23 @@ func (x *compiler) once(of string, format string, args ...any) {
 // configuration reads that of the cluster.
 func (x *compiler) configuration() {
 	x.global = resource.Configuration{AS: defaultAS, Direct: true}
+	x.notCarried("node."+x.c.Node, One[resource.Configuration](x.s, resource.KindConfiguration, "node."+x.c.Node))
 	g := One[resource.Configuration](x.s, resource.KindConfiguration, "default")
 	if g == nil {
 		return
 	}
 	x.global = *g
 	x.global.AS = cmp.Or(g.AS, defaultAS)
-	if x.c.NoBGP {
+	x.notCarried("default", g)
+}
+
+// notCarried names what of a BGPConfiguration is not done.
+func (x *compiler) notCarried(name string, c *resource.Configuration) {
+	if c == nil || x.c.NoBGP {
 		return
 	}
-	for _, f := range g.NotCarried {
-		x.problem("bgpconfigurations/default", "%s is not carried", f)
+	for _, f := range c.NotCarried {
+		x.problem("bgpconfigurations/"+name, "%s is not carried", f)
 	}
 }
 

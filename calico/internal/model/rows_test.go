@@ -134,6 +134,8 @@ func TestRows(t *testing.T) {
 			[]string{"10.0.1.0/29 vni 200 ip 192.168.0.2"}, "", ""},
 		{"no tunnel, as a newer release says it", vxlan.onto(data{"ippools/pool": `{"cidr":"10.0.0.0/16"}`, "bgpconfigurations/default": `{"programClusterRoutes":"EnabledLater"}`}),
 			nil, "", "spec.programClusterRoutes \"EnabledLater\" is not carried"},
+		{"communities of the node", vxlan.onto(data{"bgpconfigurations/node.localhostname": `{"prefixAdvertisements":[{"cidr":"10.0.0.0/16","communities":["1:2"]}]}`}),
+			[]string{"10.0.1.0/29 " + toRemote}, "", "bgpconfigurations/node.localhostname: spec.prefixAdvertisements is not carried"},
 		{"no tunnel, off our network", vxlan.onto(data{"ippools/pool": `{"cidr":"10.0.0.0/16"}`, "bgpconfigurations/default": `{"programClusterRoutes":"Disabled"}`,
 			"nodes/remotehostname": `{"bgp":{"ipv4Address":"192.168.9.2/24"}}`}), []string{"10.0.1.0/29 vni 200 ip 10.192.255.254"}, "", ""},
 		{"we borrow", vxlan.onto(data{"block 10.0.1.0/29": block("10.0.1.0/29", "remotehostname", "-", "localhostname")}),

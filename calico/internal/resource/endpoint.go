@@ -20,6 +20,8 @@ type Endpoint struct {
 
 	MAC    frame.MAC      // of a workload, zero if it is not known
 	Spoofs []netip.Prefix // that a workload may send from besides Addrs, if that is allowed (Felix.Spoofing)
+
+	NotCarried []string // fields that say more than is read
 }
 
 // A NamedPort is a port of an endpoint that rules can name.
@@ -42,6 +44,9 @@ type rawWorkload struct {
 		MAC                string    `json:"mac"`
 		Ports              []rawPort `json:"ports"`
 		Spoofs             []string  `json:"allowSpoofedSourcePrefixes"`
+
+		IPNATs      json.RawMessage `json:"ipNATs"`
+		QoSControls json.RawMessage `json:"qosControls"`
 	} `json:"spec"`
 }
 
@@ -81,6 +86,12 @@ func (r *rawWorkload) read(namespace, name string) (*Endpoint, error) {
 	}
 	if e.Spoofs, err = readNets("spec.allowSpoofedSourcePrefixes", s.Spoofs); err != nil {
 		return nil, err
+	}
+	if given(s.IPNATs) && string(s.IPNATs) != "[]" {
+		e.NotCarried = append(e.NotCarried, "spec.ipNATs")
+	}
+	if given(s.QoSControls) && string(s.QoSControls) != "{}" {
+		e.NotCarried = append(e.NotCarried, "spec.qosControls")
 	}
 	return e, e.readPorts(s.Ports)
 }

@@ -89,6 +89,8 @@ func TestClosed(t *testing.T) {
 		"a profile that nobody made":      {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"profiles":["gone"]`)}, true, "profiles/gone", "it denies"},
 		"a workload without its node":     {data{"workloadendpoints/prod/m-k8s-x-eth0": spec(`"node":"n"`)}, true, "workloadendpoints/prod/m-k8s-x-eth0", `spec.node "n": must be that of the key`},
 		"a workload with a wrong address": {data{"workloadendpoints/prod/m-k8s-x-eth0": spec(`"node":"m","ipNetworks":["x"]`)}, true, "workloadendpoints/prod/m-k8s-x-eth0", `spec.ipNetworks "x"`},
+		"a floating address":              {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"qosControls":{},"ipNATs":[{"internalIP":"10.0.0.1","externalIP":"192.0.2.1"}]`)}, true, "workloadendpoints/" + server, "spec.ipNATs is not carried"},
+		"a limit of bandwidth":            {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"qosControls":{"ingressBandwidth":1000000},"ipNATs":[]`)}, true, "workloadendpoints/" + server, "spec.qosControls is not carried"},
 		"addresses of others": {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"allowSpoofedSourcePrefixes":["192.0.2.0/24"]`)}, false,
 			"workloadendpoints/" + server, "workloadSourceSpoofing: Any: it has no traffic"},
 		"a FelixConfiguration": {data{"felixconfigurations/default": spec(`"vxlanPort":-1`)}, true, "felixconfigurations/default", `spec.vxlanPort "-1"`},
