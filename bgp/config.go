@@ -66,6 +66,9 @@ type Config struct {
 	MaxRoutes int `json:"maxRoutes,omitzero"` // that all peers may have; what is beyond is left out, counted, and asked for again when there is room; default 1048576
 	MaxPaths  int `json:"maxPaths,omitzero"`  // next hops of a route, 1 to 64; default 16
 
+	// Lent are the addresses of our own blocks to which Borrowed takes host routes, if the program knows; nil = all of them.
+	Lent []netip.Prefix `json:"-"`
+
 	// Owner is that of the rows, "" for [DefaultOwner].
 	Owner string `json:"-"`
 

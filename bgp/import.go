@@ -20,6 +20,7 @@ type rules struct {
 	own      []netip.Addr   // our addresses there
 	macs     map[netip.Addr]frame.MAC
 	blocks   map[netip.Prefix]bool // what we announce by settings
+	lent     map[netip.Prefix]bool // nil if nobody says
 }
 
 // newRules takes the addresses of the gateway of each link.
@@ -44,6 +45,12 @@ func newRules(c *Config, gateways ...[]netip.Prefix) *rules {
 	}
 	for _, p := range c.Announce {
 		r.blocks[p] = true
+	}
+	if c.Lent != nil {
+		r.lent = map[netip.Prefix]bool{}
+	}
+	for _, p := range c.Lent {
+		r.lent[p] = true
 	}
 	return r
 }
@@ -92,7 +99,7 @@ func (r *rules) ours(p netip.Prefix) bool {
 	if r.blocks[p] {
 		return true
 	}
-	if p.IsSingleIP() && r.cfg.Borrowed {
+	if p.IsSingleIP() && r.cfg.Borrowed && (r.lent == nil || r.lent[p]) {
 		return false
 	}
 	for b := range r.blocks {

@@ -105,6 +105,12 @@ func TestImportAllowed(t *testing.T) {
 	}
 	check.Equal(t, "taken", x.peers[addr("10.0.0.9")][None], 2)
 	check.Equal(t, "of our own", x.peers[addr("10.0.0.9")][OwnBlock], 2)
+	c.Lent = prefixes("10.65.1.6/32")
+	x.configure(c, gateway)
+	check.Equal(t, "of our own, none of which is lent", x.peers[addr("10.0.0.9")][OwnBlock], 3)
+	c.Lent = prefixes("10.65.1.5/32")
+	x.configure(c, gateway)
+	check.Equal(t, "of our own, one of which is lent", x.peers[addr("10.0.0.9")][OwnBlock], 2)
 }
 
 // Equal paths become next hops, by peer and by number of add-path; our blocks end here.

@@ -24,7 +24,7 @@
 //     of others by these or by what peers announce, as programClusterRoutes of the BGPConfiguration says. Its default is that of Calico
 //     v3.33: IP-in-IP by the blocks, and what has no tunnel by peers. Tests compare with those of Felix's calculation graph.
 //   - Blocks of this node are announced, and what nobody has of them is unreachable here. So are addresses that it has borrowed from
-//     other blocks. An address of its blocks that lives elsewhere has a route there.
+//     other blocks. An address of its blocks that lives elsewhere by the datastore has a route there, and no other has one by a peer.
 //   - Tiers, GlobalNetworkPolicies, NetworkPolicies, profiles and network sets apply to ports that are workloads.
 //
 // # Which part it is not

@@ -108,9 +108,12 @@ func (x *compiler) block(p *pool, b *resource.Block) {
 		host := netip.PrefixFrom(a.IP, a.IP.BitLen())
 		if a.Node == x.c.Node {
 			x.announce(p, host)
-		} else {
-			x.route(p, host, a.Node)
+			continue
 		}
+		if c := x.plan.BGP; c != nil && b.Node == x.c.Node && len(c.Lent) < MaxRows {
+			c.Lent = append(c.Lent, host)
+		}
+		x.route(p, host, a.Node)
 	}
 }
 

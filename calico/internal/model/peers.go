@@ -27,7 +27,7 @@ func (x *compiler) bgp() {
 	}
 	c := &bgp.Config{
 		AS: cmp.Or(x.own.AS, x.global.AS), RouterID: id, Listen: x.c.Listen, Port: x.port(x.c.Node), VRF: x.c.VRF, Segment: x.c.Segment,
-		Distance: x.c.Distance, Pools: x.bgpPools(), Borrowed: true,
+		Distance: x.c.Distance, Pools: x.bgpPools(), Borrowed: true, Lent: []netip.Prefix{},
 	}
 	for _, is4 := range []bool{true, false} {
 		if e := x.own.Of(is4); e.BGP {

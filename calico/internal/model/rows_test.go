@@ -191,6 +191,19 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Of the addresses of our own blocks, BGP takes those that live elsewhere by the datastore from peers, and no others.
+func TestLent(t *testing.T) {
+	direct := data{"ippools/pool": `{"cidr":"10.0.0.0/16"}`}
+	plan := Compile(settings("localhostname"), local.onto(direct).store("localhostname"))
+	if got := fmt.Sprint(plan.BGP.Borrowed, plan.BGP.Lent); got != "true [10.0.0.2/32]" {
+		t.Errorf("lent %s", got)
+	}
+	plan = Compile(settings("localhostname"), vxlan.onto(direct).store("localhostname"))
+	if plan.BGP.Lent == nil || len(plan.BGP.Lent) > 0 {
+		t.Errorf("lent %v; want none", plan.BGP.Lent)
+	}
+}
+
 // show returns a row in one line.
 func show(r control.Prefix) string {
 	s := r.Prefix.String()
