@@ -61,6 +61,9 @@ func (n *Node) changeParts(base *Config, provided map[string]*Config, k checker)
 		if cfg, err = merge(base, provided); err != nil {
 			return err
 		}
+		if err := missing(cfg, provided); err != nil {
+			return err
+		}
 		if err := k.check(cfg); err != nil {
 			return err
 		}
@@ -73,6 +76,24 @@ func (n *Node) changeParts(base *Config, provided map[string]*Config, k checker)
 		n.sw.Settle() // no frame goes by the old configuration when the call returns
 	}
 	return err
+}
+
+// missing returns an error if a member that others have provided has no port. check would name a place that is in no file.
+func missing(cfg *Config, provided map[string]*Config) error {
+	ports := map[string]bool{}
+	for i := range cfg.Ports {
+		ports[cfg.Ports[i].Name] = true
+	}
+	for _, owner := range slices.Sorted(maps.Keys(provided)) {
+		for _, s := range provided[owner].Segments {
+			for _, m := range s.Members {
+				if !ports[m.Port] {
+					return fmt.Errorf("ports: there is no %q, which owner %s has in VNI %d", m.Port, owner, s.VNI)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // merge joins configurations; check finds what is there twice.

@@ -66,7 +66,7 @@ func TestProvide(t *testing.T) {
 		}, "segment 901"},
 		"members of what is nowhere": {func() error {
 			return b.Provide("other", &Config{Segments: []Segment{{VNI: 10, Members: []Member{{Port: "none"}}}}})
-		}, "none"},
+		}, `node: owner other: ports: there is no "none", which owner other has in VNI 10`},
 	} {
 		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

@@ -75,7 +75,7 @@ func TestOVSDB(t *testing.T) {
 			t.Errorf("vxsctl %s: want %s\n%s", words, want, got)
 		}
 	}
-	if out, err := leaf.tryCtl("port del p1"); err == nil || !strings.Contains(out, "p1") {
+	if out, err := leaf.tryCtl("port del p1"); err == nil || !strings.Contains(out, `there is no "p1", which owner ovsdb has in VNI 5000`) {
 		t.Errorf("%v %s", err, out)
 	}
 
