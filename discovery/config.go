@@ -39,7 +39,7 @@ type Config struct {
 	Servers    []netip.Addr `json:"servers,omitempty"`    // one or two VTEPs that list those of the network; one that is Local makes the node a server, for all networks
 	Neighbours []netip.Addr `json:"neighbours,omitempty"` // VTEPs to talk to in any case, which have us among theirs; up to 64
 
-	KeyFile string `json:"keyFile"`       // file with keys, each a line of its number from 0 to 255, a space and 16 bytes or more; the first is sent with; read again when it is written; needed
+	KeyFile string `json:"keyFile"`       // file with keys, each a line of its number from 0 to 255, a space and 16 bytes or more, beside empty lines and those that begin with #; the first is sent with; read again when it is written; needed
 	Name    string `json:"name,omitzero"` // of the node, for others to show; up to 32 bytes
 	Port    uint16 `json:"port,omitzero"` // UDP port of all VTEPs of the network; default 4797
 
@@ -62,7 +62,10 @@ func (c *Config) Check() error {
 	if c.Tunnel == "" {
 		w.Want("Tunnel", c.Tunnel, "the name of a tunnel")
 	}
-	if !wire.IsVTEP(c.Local) {
+	switch {
+	case !c.Local.IsValid():
+		w.Wrong("Local", nil, "an address of the tunnel is required")
+	case !wire.IsVTEP(c.Local):
 		w.Want("Local", c.Local, "an address of this host")
 	}
 	if len(c.Servers) > MaxServers {
@@ -79,11 +82,11 @@ func (c *Config) Check() error {
 			at := fmt.Sprintf("%s[%d]", x.name, i)
 			switch {
 			case !wire.IsVTEP(a) || wire.IsVTEP(c.Local) && a.Is4() != c.Local.Is4():
-				w.Want(at, a, "the address of a VTEP, of the family of Local")
+				w.Want(at, a, "the address of a VTEP, of the family of local")
 			case slices.Contains(x.list[:i], a):
 				w.Wrong(at, a, "is there already")
 			case x.name == "Neighbours" && a == c.Local:
-				w.Wrong(at, a, "is Local")
+				w.Wrong(at, a, "is local, the node itself")
 			}
 		}
 	}

@@ -20,11 +20,12 @@ func TestCheck(t *testing.T) {
 	for want, edit := range map[string]func(c *Config){
 		`Tunnel: "": must be the name of a tunnel`:                                   func(c *Config) { c.Tunnel = "" },
 		`Local: 0.0.0.0: must be an address of this host`:                            func(c *Config) { c.Local = netip.IPv4Unspecified() },
+		`Local: an address of the tunnel is required`:                                func(c *Config) { c.Local = netip.Addr{} },
 		`Servers: 3: must be at most 2`:                                              func(c *Config) { c.Servers = append(c.Servers, addr(3)) },
 		`Servers[1]: 192.0.2.1: is there already`:                                    func(c *Config) { c.Servers[1] = addr(0) },
-		`Servers[0]: 2001:db8::1: must be the address of a VTEP, of the family of L`: func(c *Config) { c.Servers[0] = netip.MustParseAddr("2001:db8::1") },
-		`Neighbours[0]: 192.0.2.1: is Local`:                                         func(c *Config) { c.Neighbours[0] = addr(0) },
-		"Servers[1]: 192.0.2.1: is there already\ndiscovery: Config.Neighbours[0]: 192.0.2.1: is Local": func(c *Config) {
+		`Servers[0]: 2001:db8::1: must be the address of a VTEP, of the family of l`: func(c *Config) { c.Servers[0] = netip.MustParseAddr("2001:db8::1") },
+		`Neighbours[0]: 192.0.2.1: is local, the node itself`:                        func(c *Config) { c.Neighbours[0] = addr(0) },
+		"Servers[1]: 192.0.2.1: is there already\ndiscovery: Config.Neighbours[0]: 192.0.2.1: is local, the node itself": func(c *Config) {
 			c.Servers[1], c.Neighbours[0] = addr(0), addr(0)
 		},
 		`KeyFile: "": must be the path of a file with keys`:       func(c *Config) { c.KeyFile = "" },

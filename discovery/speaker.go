@@ -264,11 +264,15 @@ func (s *Speaker) tick(now time.Duration) {
 
 // reread takes the keys of the file if it has been written since. What is wrong with it is logged once, and changes nothing.
 func (s *Speaker) reread() {
+	var dated time.Time // there is no file
 	info, err := os.Stat(s.cfg.KeyFile)
-	if err != nil || info.ModTime().Equal(s.dated) {
+	if err == nil {
+		dated = info.ModTime()
+	}
+	if dated.Equal(s.dated) {
 		return
 	}
-	s.dated = info.ModTime()
+	s.dated = dated
 	keys, first, err := s.cfg.keys()
 	if err != nil {
 		s.log.Warn("the keys stay as they are", "error", err)

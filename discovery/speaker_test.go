@@ -3,6 +3,7 @@ package discovery
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -166,6 +167,8 @@ func TestRollover(t *testing.T) {
 		for i, l := range f.leaves {
 			l.cfg.KeyFile = filepath.Join(dir, fmt.Sprint(i))
 		}
+		var log check.Log
+		f.leaves[0].cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 		write := func(n int, text string) {
 			check.OK(t, os.WriteFile(f.leaves[n].cfg.KeyFile, []byte(text), 0o600))
 			check.OK(t, os.Chtimes(f.leaves[n].cfg.KeyFile, time.Time{}, time.Now()))
@@ -177,6 +180,11 @@ func TestRollover(t *testing.T) {
 		f.start()
 		time.Sleep(20 * time.Second)
 		write(0, "nonsense")
+		check.OK(t, os.Remove(f.leaves[0].cfg.KeyFile))
+		time.Sleep(20 * time.Second)
+		for _, text := range []string{"line 1: must begin with a number", "no such file"} {
+			check.Equal(t, text, log.Count(text), 1)
+		}
 		for _, text := range []string{old + next, next + old, next} {
 			write(0, text)
 			write(1, text)

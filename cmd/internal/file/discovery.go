@@ -1,11 +1,15 @@
 package file
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/discovery"
 	"github.com/vxswitch/vxswitch/discovery/etcd"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // Discovery says who the node is among others that find each other, and where it finds them. All segments with the tunnel take part.
@@ -20,8 +24,32 @@ func (d *Discovery) Check() error {
 	w.Add("", d.Config.Check())
 	if d.Etcd != nil {
 		w.Add("Etcd", d.Etcd.Check())
+	} else if len(d.Servers)+len(d.Neighbours) == 0 {
+		w.Wrong("Servers", nil, "servers, neighbours or etcd are required, else the node finds nobody")
 	}
 	return w.Err()
+}
+
+// discovered tests what the section says of the node's part.
+func (c *Config) discovered(r *conf.Report, d *Discovery) {
+	if r.Failed("discovery.tunnel") {
+		return
+	}
+	i := slices.IndexFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == d.Tunnel })
+	if i < 0 {
+		r.Fail("discovery.tunnel", d.Tunnel, "no such tunnel")
+		return
+	}
+	t := &c.Tunnels[i]
+	if t.Type.Bare() {
+		r.Fail("discovery.tunnel", d.Tunnel, "tunnels[%d] must carry Ethernet, as those of type vxlan and gpe do", i)
+	}
+	if d.Local != t.Local && d.Local != t.Local6 && !r.Failed("discovery.local") {
+		r.Fail("discovery.local", d.Local, "must be an address of tunnels[%d], such as %v", i, t.Local)
+	}
+	if port := cmp.Or(d.Port, discovery.DefaultPort); port == t.AddrPort().Port() && !r.Failed("discovery.port") {
+		r.Fail("discovery.port", port, "is that of tunnels[%d] already", i)
+	}
 }
 
 // CheckFiles returns as [setting.Errors] which files of etcd cannot be read. That of keys is read when the section is carried out.

@@ -81,9 +81,7 @@ func (c *Config) sections(r *conf.Report) {
 	}
 	if d := c.Discovery; d != nil && !r.Told("discovery") {
 		r.Ask("discovery", *d, d.Check)
-		if !r.Failed("discovery.tunnel") && !slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == d.Tunnel }) {
-			r.Fail("discovery.tunnel", d.Tunnel, "no such tunnel")
-		}
+		c.discovered(r, d)
 	}
 	if f := c.Flannel; f != nil && !r.Told("flannel") {
 		r.Ask("flannel", *f, f.Check)

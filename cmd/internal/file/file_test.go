@@ -142,7 +142,11 @@ func TestErrors(t *testing.T) {
 		`{"discovery": {"tunnel": "vx", "local": "10.0.0.1", "servers": ["x"], "neighbours": ["10.0.0.1"]}}`: "1:15: discovery.keyFile: \"\": must be the path of a file with keys\n" +
 			"1:26: discovery.tunnel: \"vx\": no such tunnel\n" +
 			"1:65: discovery.servers[0]: \"x\": must be an IP address such as 10.0.0.1\n" +
-			"1:86: discovery.neighbours[0]: 10.0.0.1: is Local",
+			"1:86: discovery.neighbours[0]: 10.0.0.1: is local, the node itself",
+		`{"tunnels": [{"name": "vx", "type": "fou", "local": "10.0.0.1", "port": 4797}], "discovery": {"tunnel": "vx", "local": "10.0.0.9", "keyFile": "k"}}`: "1:94: discovery.servers: servers, neighbours or etcd are required, else the node finds nobody\n" +
+			"1:94: discovery.port: 4797: is that of tunnels[0] already\n" +
+			"1:105: discovery.tunnel: \"vx\": tunnels[0] must carry Ethernet, as those of type vxlan and gpe do\n" +
+			"1:120: discovery.local: 10.0.0.9: must be an address of tunnels[0], such as 10.0.0.1",
 		`{"tunnels": [{"name": "vx", "local": "10.0.0.1"}], "discovery": {"tunnel": "vx", "local": "10.0.0.1", "keyFile": "k", "etcd": {"endpoints": ["x"], "ttl": "1s"}}}`: "1:141: discovery.etcd.endpoints: \"x\": must be URLs such as http://127.0.0.1:2379, with a port\n" +
 			"1:155: discovery.etcd.ttl: 1s: must be full seconds from 2s to 1h",
 		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
