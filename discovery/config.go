@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -58,6 +59,9 @@ type Config struct {
 
 // Check returns the errors in the settings as [setting.Errors]. The file is read by New and Configure.
 func (c *Config) Check() error {
+	if c == nil {
+		return errors.New("discovery: the Config is nil")
+	}
 	w := setting.Of("discovery: Config")
 	if c.Tunnel == "" {
 		w.Want("Tunnel", c.Tunnel, "the name of a tunnel")

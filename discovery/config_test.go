@@ -68,6 +68,12 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// A program that forgets the settings gets an error.
+func TestNilConfig(t *testing.T) {
+	check.ErrorHas(t, check.Err(New(nil, nil)), "discovery: the Config is nil")
+	check.ErrorHas(t, new(Speaker).Configure(nil), "discovery: the Config is nil")
+}
+
 // What cannot change says so, and all else does.
 func TestRestarts(t *testing.T) {
 	for want, edit := range map[string]func(c *Config){

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -49,6 +50,9 @@ type Config struct {
 
 // Check returns the errors in the settings as [setting.Errors]. Files are read when Run connects.
 func (c *Config) Check() error {
+	if c == nil {
+		return errors.New("ovsdb: the Config is nil")
+	}
 	w := setting.Of("ovsdb: Config")
 	target, ok := c.target()
 	secure := ok && target.Secure

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/snoop"
 )
 
@@ -55,6 +56,14 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// A program that forgets the settings gets an error.
+func TestNilConfig(t *testing.T) {
+	n := check.Must(node.New(nil))(t)
+	defer n.Close()
+	check.ErrorHas(t, check.Err(New(n, nil)), "ovsdb: the Config is nil")
+	check.ErrorHas(t, check.Must(New(n, good()))(t).Configure(nil), "ovsdb: the Config is nil")
 }
 
 // certificate writes a certificate that signs itself, and its key.
