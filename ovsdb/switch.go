@@ -260,6 +260,9 @@ func (s *Switch) serve(ctx context.Context) error {
 func (s *Switch) locked(ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ours && s.ours {
+		return // ovsdb-server says it again when one that has waited goes
+	}
 	s.ours, s.dirty = ours, true
 	s.status.Since = time.Now()
 	if s.status.State, s.status.Err = Connected, nil; ours {

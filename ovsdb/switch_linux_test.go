@@ -190,8 +190,14 @@ func testStop(t *testing.T, l *lab) {
 // Of two switches with one name, the second waits until the first has gone.
 func TestOneName(t *testing.T) {
 	l := newLab(t, false)
+	l.until("connected", func() bool { return l.sw.Status().State == Connected })
+	since := l.sw.Status().Since
+	another, end := l.begin("us")
+	l.until("another waits", func() bool { return another.Status().State == Waiting })
+	end() // ovsdb-server says anew to whom the lock belongs
 	second, _ := l.begin("us")
 	l.until("the second waits", func() bool { return second.Status().State == Waiting })
+	check.Equal(t, "the first is connected since", l.sw.Status().Since, since)
 	check.ErrorHas(t, second.Status().Err, `another client of the database has the name "us"`)
 	l.stop()
 	l.until("the second has the name", func() bool { st := second.Status(); return st.State == Connected && st.Err == nil })
