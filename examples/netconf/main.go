@@ -29,6 +29,10 @@ func main() {
 	host := flag.String("hostkey", "/etc/ssh/ssh_host_ed25519_key", "`file` with the private key of this host")
 	keys := flag.String("keys", "authorized_keys", "`file` with the public keys of those who may change the node")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "netconf: %q: takes flags only, see -help\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	s, err := newServer(*socket, *schema, *host, *keys)
 	if err == nil {
 		var l net.Listener
@@ -53,29 +57,32 @@ type server struct {
 
 func newServer(socket, schema, hostKey, keys string) (*server, error) {
 	var texts [3][]byte
-	for i, name := range []string{schema, hostKey, keys} {
+	for i, f := range [][2]string{{"schema", schema}, {"hostkey", hostKey}, {"keys", keys}} {
 		var err error
-		if texts[i], err = os.ReadFile(name); err != nil {
-			return nil, err
+		if texts[i], err = os.ReadFile(f[1]); err != nil {
+			return nil, fmt.Errorf("-%s: %w", f[0], err)
 		}
 	}
 	s := &server{store: &store{node: api.NewClient(socket)}, slots: make(chan struct{}, maxSessions)}
 	var err error
 	if s.store.schema, err = readSchema(texts[0]); err != nil {
-		return nil, fmt.Errorf("%s: %w", schema, err)
+		return nil, fmt.Errorf("-schema: %s: %w", schema, err)
 	}
 	key, err := ssh.ParsePrivateKey(texts[1])
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", hostKey, err)
+		return nil, fmt.Errorf("-hostkey: %s: %w", hostKey, err)
 	}
 	s.ssh.AddHostKey(key)
 	allowed := map[string]bool{}
 	for rest := texts[2]; len(bytes.TrimSpace(rest)) > 0; {
 		var k ssh.PublicKey
 		if k, _, _, rest, err = ssh.ParseAuthorizedKey(rest); err != nil {
-			return nil, fmt.Errorf("%s: %w", keys, err)
+			return nil, fmt.Errorf("-keys: %s: %w", keys, err)
 		}
 		allowed[string(k.Marshal())] = true
+	}
+	if len(allowed) == 0 {
+		return nil, fmt.Errorf("-keys: %s: has no key, so that nobody could connect", keys)
 	}
 	s.ssh.PublicKeyCallback = func(_ ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
 		if !allowed[string(k.Marshal())] {

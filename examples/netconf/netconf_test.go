@@ -50,6 +50,8 @@ type lab struct {
 	node *api.Client
 	addr string
 	key  ssh.Signer
+
+	files map[string]string // by use
 }
 
 func newLab(t *testing.T) *lab {
@@ -81,7 +83,8 @@ func newLab(t *testing.T) *lab {
 	}
 	_, host := newKey()
 	l.key, _ = newKey()
-	s := check.Must(newServer(socket, schema, file("host", host), file("keys", ssh.MarshalAuthorizedKey(l.key.PublicKey()))))(t)
+	l.files = map[string]string{"schema": schema, "host": file("host", host), "keys": file("keys", ssh.MarshalAuthorizedKey(l.key.PublicKey()))}
+	s := check.Must(newServer(socket, schema, l.files["host"], l.files["keys"]))(t)
 	listener := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	l.addr = listener.Addr().String()
@@ -301,7 +304,20 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := newServer("", "/none", "", ""); err == nil || !strings.Contains(err.Error(), "/none") {
-		t.Errorf("%v", err)
+}
+
+// Errors about files name the flag and the file.
+func TestFiles(t *testing.T) {
+	l := newLab(t)
+	empty := filepath.Join(t.TempDir(), "empty")
+	check.OK(t, os.WriteFile(empty, []byte("\n"), 0o600))
+	schema, host, keys := l.files["schema"], l.files["host"], l.files["keys"]
+	for want, f := range map[string][3]string{
+		"-schema: open /none: ":                {"/none", host, keys},
+		"-hostkey: " + keys + ": ":             {schema, keys, keys},
+		"-keys: " + host + ": ":                {schema, host, host},
+		"-keys: " + empty + ": has no key, so": {schema, host, empty},
+	} {
+		check.ErrorHas(t, check.Err(newServer("", f[0], f[1], f[2])), want)
 	}
 }
