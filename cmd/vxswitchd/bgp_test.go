@@ -49,13 +49,13 @@ func testPasswordFile(t *testing.T, name, section string) {
 
 // A section with links: a block has a next hop in each.
 func TestBGPLinks(t *testing.T) {
-	section := strings.Replace(quietBGP, `"addresses": ["192.0.2.1"]`, `"links": [{"segment": 10, "addresses": ["192.0.2.1"]}, {"segment": 20, "addresses": ["192.0.2.129"], "routers": []}]`, 1)
+	section := strings.Replace(quietBGP, `"addresses": ["192.0.2.1"]`, `"links": [{"segment": 10, "addresses": ["10.0.10.1"]}, {"segment": 20, "addresses": ["10.0.20.1"], "routers": []}]`, 1)
 	text := strings.NewReplacer(`"control"`, `"bgp": {`+section+`}, "control"`,
 		`{"vni": 20}`, `{"vni": 20, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20"}}`).Replace(basic(t))
 	r := begin(t, text)
 	fake.Until(t, "the block is announced", func() bool {
 		_, text := r.ask("GET", "/v1/bgp/routes", "")
-		return strings.Contains(text, `[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"},`+"\n"+`{"prefix":"10.65.1.0/26","nextHop":"192.0.2.129"}]`)
+		return strings.Contains(text, `[{"prefix":"10.65.1.0/26","nextHop":"10.0.10.1"},`+"\n"+`{"prefix":"10.65.1.0/26","nextHop":"10.0.20.1"}]`)
 	})
 }
 

@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/bgp"
@@ -16,10 +17,12 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 	c.vrf(r, "bgp.vrf", b.VRF)
 	if b.Segment != 0 {
 		c.gatewayIn(r, "bgp.segment", b.Segment, b.VRF)
+		c.reached(r, "bgp.addresses", b.Addresses, b.VRF)
 	}
 	for i, l := range b.Links {
 		at := fmt.Sprintf("bgp.links[%d].", i)
 		c.gatewayIn(r, at+"segment", l.Segment, b.VRF)
+		c.reached(r, at+"addresses", l.Addresses, b.VRF)
 		for e, vni := range map[bgp.Encapsulation]frame.VNI{bgp.IPIP: l.IPIP, bgp.VXLAN: l.VXLAN} {
 			if key := at + e.String(); vni != 0 {
 				if s := c.gatewayIn(r, key, vni, b.VRF); s != nil {
@@ -41,6 +44,9 @@ func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 
 // member is routed for a member of a Calico cluster.
 func (c *Config) member(r *conf.Report, k *calico.Config) {
+	if c.BGP != nil && !k.NoBGP {
+		r.Want("calico.noBGP", k.NoBGP, "true with the section bgp: a node speaks BGP once")
+	}
 	c.vrf(r, "calico.vrf", k.VRF)
 	if k.Segment != 0 {
 		c.gatewayIn(r, "calico.segment", k.Segment, k.VRF)
@@ -58,25 +64,43 @@ func (c *Config) member(r *conf.Report, k *calico.Config) {
 			c.carries(r, at, at+"segment", s, e, "ipv6", t.IPv6)
 		}
 	}
-	if c.BGP != nil && !k.NoBGP {
-		r.Want("calico.noBGP", k.NoBGP, "true with the section bgp: a node speaks BGP once")
+}
+
+// reached adds an error for each next hop that others get from us and that no packet to it would reach: it is that of no gateway in the VRF,
+// and of no tunnel.
+func (c *Config) reached(r *conf.Report, key string, list []netip.Addr, vrf string) {
+	here := func(a netip.Addr) bool {
+		return slices.ContainsFunc(c.Segments, func(s node.Segment) bool {
+			return s.Gateway != nil && s.Gateway.VRF == vrf && slices.ContainsFunc(s.Gateway.Addresses, func(p netip.Prefix) bool { return p.Addr() == a })
+		}) || slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Local == a || !t.Local.IsValid() || t.Local.IsUnspecified() })
+	}
+	for i, a := range list {
+		if at := fmt.Sprintf("%s[%d]", key, i); c.has(vrf) && !here(a) && !r.Failed(at) && !r.Failed("segments") && !r.Failed("tunnels") {
+			r.Want(at, a, "an address of a gateway in the VRF %q, or the local of a tunnel: others send packets there", vrf)
+		}
 	}
 }
 
 // vrf adds an error unless there is a VRF with a name.
 func (c *Config) vrf(r *conf.Report, key, name string) {
-	if !r.Failed(key) && !slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == name }) {
+	if !r.Failed(key) && !c.has(name) {
 		r.Fail(key, name, "no such VRF")
 	}
 }
 
-// gatewayIn returns the segment with a VNI, and adds an error if there is none, or it has no gateway in a VRF.
+// has reports whether there is a VRF with a name.
+func (c *Config) has(vrf string) bool {
+	return slices.ContainsFunc(c.VRFs, func(v node.VRF) bool { return v.Name == vrf })
+}
+
+// gatewayIn returns the segment with a VNI, and adds an error if there is none, or it has no gateway in a VRF that is there.
 func (c *Config) gatewayIn(r *conf.Report, key string, vni frame.VNI, vrf string) *node.Segment {
 	i := slices.IndexFunc(c.Segments, func(s node.Segment) bool { return s.VNI == vni })
 	switch {
 	case r.Failed(key):
 	case i < 0:
 		r.Fail(key, vni, "no such segment")
+	case !c.has(vrf): // which is the error
 	case c.Segments[i].Gateway == nil || c.Segments[i].Gateway.VRF != vrf:
 		r.Fail(key, vni, "segments[%d] has no gateway in the VRF %q", i, vrf)
 	default:

@@ -87,6 +87,7 @@ func TestErrors(t *testing.T) {
 		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}],
 "bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "routers": ["10.0.0.9"], "links": [{"segment": 1, "addresses": ["10.0.0.1"]}, {"segment": 9}, {"addresses": [], "ipip": 9, "vxlan": 1}],
 "peers": [{"address": "10.0.0.2", "as": 1, "segment": 7, "nextHopSelf": true}]}}`: `2:88: bgp.links: each has a segment, addresses and routers of its own: leave out those beside them
+2:118: bgp.links[0].addresses[0]: 10.0.0.1: must be an address of a gateway in the VRF "v", or the local of a tunnel: others send packets there
 2:144: bgp.links[1].segment: 9: no such segment
 2:148: bgp.links[2].segment: required
 2:174: bgp.links[2].ipip: 9: no such segment
