@@ -225,8 +225,9 @@ func TestWorkloadStatus(t *testing.T) {
 	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
 	p.put("globalnetworkpolicies/late", `{"spec":{"tier":"gone","ingress":[{"action":"Allow"}]}}`)
 	p.put("networkpolicies/x/p", `{"spec":{"tier":"gone","order":1,"selector":"app == 'a'","ingress":[{"action":"Allow","http":{"methods":["GET"]}}]}}`)
+	p.put("globalnetworkpolicies/usual", `{"spec":{"tier":"default","selector":"app == 'c'"}}`)
 	p.applyPolicies()
-	const gone = "spec.tier: there is no tiers/gone that could be read: it is behind all others, and denies"
+	const gone = "spec.tier: there is no tiers/gone that could be read: the tier is behind all others, and denies what its policies do not decide"
 	check.Equal(t, "after", status(), strings.Join([]string{
 		`cali1 true "x/a-k8s-w1-eth0" [10.65.1.1] [networkpolicies/x/p globalnetworkpolicies/late profiles/kns.x] [networkpolicies/x/p: ` + gone + ` networkpolicies/x/p: spec.ingress[0]: http is not carried: the rule is left out globalnetworkpolicies/late: ` + gone + `] ""`,
 		`cali2 false "" [] [] [] "is the port of workloadendpoints/x/a-k8s-w2-eth0 and of workloadendpoints/x/a-k8s-w3-eth0"`,
@@ -234,6 +235,7 @@ func TestWorkloadStatus(t *testing.T) {
 		`vm false "x/a-k8s-vm-eth0" [10.65.1.5] [globalnetworkpolicies/late profiles/kns.x] [globalnetworkpolicies/late: ` + gone + `] ""`,
 	}, "\n"))
 	problems := fmt.Sprint(p.Status().Problems)
+	check.True(t, !strings.Contains(problems, "tiers/default"), "problems %s: nobody misses the tier default", problems)
 	for _, want := range []string{
 		"workloadendpoints/x/a-k8s-w3-eth0: spec.interfaceName cali2: is that of workloadendpoints/x/a-k8s-w2-eth0, too: it has no traffic",
 		"workloadendpoints/x/a-k8s-w4-eth0: spec.interfaceName tap4: is no workload by Config.Workloads: nothing is filtered there",

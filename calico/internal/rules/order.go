@@ -21,6 +21,14 @@ type tier struct {
 	policies []*ordered
 }
 
+// gone says that nobody made a tier, and what it is then; "" for default, which is there for everybody and older versions of Calico did not write.
+func (t *tier) gone() string {
+	if !t.missing || t.name == "default" {
+		return ""
+	}
+	return fmt.Sprintf("spec.tier: there is no tiers/%s that could be read: the tier is behind all others, and denies what its policies do not decide", t.name)
+}
+
 // An ordered is a policy of a tier.
 type ordered struct {
 	*resource.Policy
@@ -104,8 +112,8 @@ func (p *ordered) tieOf(kind string) string {
 
 // notDone says what of a policy is not done.
 func (p *ordered) notDone() (list []string) {
-	if p.in.missing {
-		list = append(list, fmt.Sprintf("spec.tier: there is no tiers/%s that could be read: it is behind all others, and denies", p.Tier))
+	if why := p.in.gone(); why != "" {
+		list = append(list, why)
 	}
 	if p.Host {
 		return append(list, "spec.doNotTrack and spec.preDNAT are not carried: they are about host endpoints alone")
