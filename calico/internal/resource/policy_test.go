@@ -108,14 +108,17 @@ func TestWrongPolicyValues(t *testing.T) {
 		key         Key
 		value, want string
 	}{
-		{Key{KindTier, "t"}, `{"spec":{"order":"1"}}`, "cannot unmarshal"},
+		{Key{KindTier, "t"}, `{"spec":{"order":"1"}}`, "spec.order: a string: must be a number"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":{"selector":"a = b"}}`, "spec.selector: selector"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":{"namespaceSelector":"a = b"}}`, "spec.namespaceSelector: selector"},
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"serviceAccountSelector":"a = b"}}`, "spec.serviceAccountSelector: selector"},
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"types":["ingres"]}}`, `spec.types "ingres": must be one of Ingress, Egress`},
-		{Key{KindPolicy, "ns/p"}, `{"spec":{"ingress":{}}}`, "cannot unmarshal"},
-		{Key{KindProfile, "p"}, `{"spec":{"labelsToApply":{"a":1}}}`, "cannot unmarshal"},
-		{Key{KindGlobalSet, "s"}, `{"spec":{"nets":[1]}}`, "cannot unmarshal"},
+		{Key{KindPolicy, "ns/p"}, `{"spec":{"ingress":{}}}`, "spec.ingress: an object: must be a list"},
+		{Key{KindProfile, "p"}, `{"spec":{"labelsToApply":{"a":1}}}`, "a number: must be a string"},
+		{Key{KindGlobalSet, "s"}, `{"spec":{"nets":[1]}}`, "spec.nets: a number: must be a string"},
+		{Key{KindGlobalPolicy, "p"}, `{"spec":"x"}`, "spec: a string: must be an object"},
+		{Key{KindGlobalPolicy, "p"}, `{"spec":{"doNotTrack":1}}`, "spec.doNotTrack: a number: must be true or false"},
+		{Key{KindGlobalPolicy, "p"}, `{spec`, "must be JSON: invalid character"},
 		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"spec":{"node":"a"}}`, `spec.node "a": must be that of the key`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1%x"]}}`, "spec.ipNetworks"},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ports":[{"name":"x","protocol":"XYZ","port":1}]}}`, `spec.ports.protocol "XYZ": must be 1 to 255, TCP`},

@@ -68,7 +68,7 @@ func parsePolicy(k Key, value []byte) (any, error) {
 func parse[R, T any](value []byte, read func(*R) (T, error)) (any, error) {
 	var r R
 	if err := json.Unmarshal(value, &r); err != nil {
-		return nil, err
+		return nil, readable(err)
 	}
 	x, err := read(&r)
 	if err != nil {

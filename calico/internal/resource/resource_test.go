@@ -124,7 +124,7 @@ func TestWrongValues(t *testing.T) {
 	}{
 		{KindPool, `{`, "unexpected end of JSON"},
 		{KindPool, `null`, "spec.cidr"},
-		{KindPool, `[]`, "cannot unmarshal array"},
+		{KindPool, `[]`, "an array: must be an object"},
 		{KindPool, `{"spec":{"cidr":"10.0.0.1/8"}}`, `spec.cidr "10.0.0.1/8": must be a prefix`},
 		{KindPool, `{"spec":{"cidr":"::ffff:10.0.0.0/104"}}`, "spec.cidr"},
 		{KindPool, `{"spec":{"cidr":"0.0.0.0/0"}}`, "must not be all there is"},
@@ -140,7 +140,7 @@ func TestWrongValues(t *testing.T) {
 		{KindNode, `{"spec":{"bgp":{"routeReflectorClusterID":"x"}}}`, "spec.bgp.routeReflectorClusterID"},
 		{KindNode, `{"spec":{"vxlanTunnelMACAddr":"01:00:00:00:00:00"}}`, "must be the MAC of one host"},
 		{KindNode, `{"spec":{"ipv4VXLANTunnelAddr":"fd00::1"}}`, "must be of the other family"},
-		{KindConfiguration, `{"spec":{"listenPort":70000}}`, "cannot unmarshal"},
+		{KindConfiguration, `{"spec":{"listenPort":70000}}`, "spec.listenPort: a number 70000: must be a whole number, 0 to 65535"},
 		{KindPeer, `{"spec":{}}`, "spec.peerIP"},
 		{KindPeer, `{"spec":{"peerIP":"192.0.2.1:0"}}`, "the port must be 1 to 65535"},
 		{KindPeer, `{"spec":{"peerIP":"ff02::1"}}`, "must be the address of a host"},

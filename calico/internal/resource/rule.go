@@ -93,7 +93,7 @@ func readRule(field string, text []byte, namespace string) PolicyRule {
 		}
 	}
 	x := &reader{PolicyRule: PolicyRule{Field: field, Action: Action(raw.Action)}, raw: &raw, namespace: namespace}
-	x.wrong(err)
+	x.wrong(readable(err))
 	x.wrong(one("action", raw.Action, string(Allow), string(Deny), string(Pass), string(Log)))
 	x.read()
 	return x.PolicyRule

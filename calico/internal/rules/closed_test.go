@@ -24,9 +24,9 @@ func TestWrongRules(t *testing.T) {
 	for rule, c := range map[string]struct{ allow, deny, why string }{ // who passes with the rule as Allow alone, and as Deny or Pass before another
 		`"http":{"methods":["GET"]},"protocol":"TCP"`:                              {"", "udp ping", "http is not carried"},
 		`"destination":{"services":{"name":"s"}},"source":{"nets":["10.0.0.0/8"]}`: {"", "client6 office nobody udp ping", "destination.services is not carried"},
-		`"source":{"domains":["example.org"]},"protocol":"UDP"`:                    {"", "client client6 office nobody ping", `unknown field "domains"`},
+		`"source":{"domains":["example.org"]},"protocol":"UDP"`:                    {"", "client client6 office nobody ping", `field "domains" is unknown`},
 		`"source":{"nets":["10.0.0.0/8","junk"]},"protocol":"TCP"`:                 {"", "udp ping", `source.nets "junk": must be a network`},
-		`"source":{"nets":"10.0.0.0/8"}`:                                           {"", "", "cannot unmarshal"},
+		`"source":{"nets":"10.0.0.0/8"}`:                                           {"", "", "nets: a string: must be a list"},
 		`"source":{"notNets":["x"]}`:                                               {"", "", `source.notNets "x"`},
 		`"source":{"selector":"has("},"protocol":"ICMP"`:                           {"", "client client6 office nobody udp", "source.selector: selector"},
 		`"source":{"notSelector":"a = b"}`:                                         {"", "", "source.notSelector: selector"},
