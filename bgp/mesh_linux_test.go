@@ -3,6 +3,7 @@ package bgp
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,9 @@ func TestMeshBFD(t *testing.T) {
 	m.ours.want("routes", way2, way3)
 	m.hosts[2].IP("link", "set", "eth0", "down")
 	m.ours.want("the routes of the dead one are gone", way3)
+	m.ours.h.Until("it is said why", func() bool {
+		return slices.ContainsFunc(m.ours.ask().Peers, func(p PeerStatus) bool { return p.Why == "the path is dead" })
+	})
 	m.hosts[2].IP("link", "set", "eth0", "up")
 	m.ours.want("and back", way2, way3)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,25 @@ func TestPairOfItsOwn(t *testing.T) {
 	hold(6 * time.Second)
 	check.OK(t, p.b.Configure(p.bConf))
 	hold(9 * time.Second)
+}
+
+// Without a session it is said why there is none, and no more once there is one.
+func TestPairWhy(t *testing.T) {
+	p := newPair(t, func(a, b *Config) { a.Peers[0].AS, b.Peers[0].Passive = 64513, true })
+	why := func(want string) {
+		t.Helper()
+		until(t, want, func() bool { return strings.Contains(p.a.Status().Peers[0].Why, want) })
+	}
+	why("bad peer as")
+	c := *p.aConf
+	c.Peers = slices.Clone(c.Peers)
+	c.Peers[0].AS, c.Peers[0].Local = 64512, addr("192.0.2.99")
+	check.OK(t, p.a.Configure(&c))
+	why("bind: cannot assign requested address")
+	c.Peers = slices.Clone(c.Peers)
+	c.Peers[0].Local = p.aConf.Peers[0].Local
+	check.OK(t, p.a.Configure(&c))
+	until(t, "a session", func() bool { st := p.a.Status().Peers[0]; return st.State == "established" && st.Why == "" })
 }
 
 // A peer that announces more than its limit has no session.

@@ -29,7 +29,7 @@ type PeerStatus struct {
 	BFD   string        // of the path: unknown, alive or dead; "" = not probed
 	In    uint64        // messages
 	Out   uint64        // messages
-	Why   string        // the last session ended, or ""
+	Why   string        // the last session ended, or there is none yet; or ""
 
 	Received int            // routes that it has announced
 	Accepted int            // of them: taken; others may have better ones for the rest

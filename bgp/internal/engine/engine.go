@@ -76,7 +76,7 @@ type Status struct {
 	Received int           // routes
 	Filtered int           // of them: rejected by rules of the peer
 	In, Out  uint64        // messages
-	Why      string        // the last session ended, or ""
+	Why      string        // the last session ended, or there is none yet; or ""
 }
 
 // Engine says our routes to all peers, and tells a Handler theirs.

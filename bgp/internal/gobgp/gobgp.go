@@ -31,18 +31,21 @@ type BGP struct {
 
 	whyMu sync.Mutex
 	why   map[netip.Addr]string // sessions ended
+	tried map[netip.Addr]string // there was none yet
+
+	up sync.Map // netip.Addr of peers with a session
 }
 
 var _ engine.Engine = (*BGP)(nil)
 
 // New opens nothing.
 func New(c engine.Config) *BGP {
-	return &BGP{conf: c, peers: map[string]engine.Peer{}, said: map[netip.Prefix]netip.Addr{}, why: map[netip.Addr]string{}}
+	return &BGP{conf: c, peers: map[string]engine.Peer{}, said: map[netip.Prefix]netip.Addr{}, why: map[netip.Addr]string{}, tried: map[netip.Addr]string{}}
 }
 
 // Run implements [engine.Engine].
 func (b *BGP) Run(ctx context.Context, h engine.Handler) error {
-	s := server.NewBgpServer(server.LoggerOption(slog.New(slog.DiscardHandler), nil))
+	s := server.NewBgpServer(server.LoggerOption(slog.New(&ear{b: b}), nil))
 	go s.Serve()
 	defer s.Stop()
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -101,6 +104,9 @@ func (b *BGP) watch(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 	}, server.WatchUpdate(false, "", ""), server.WatchBestPath(true), server.WatchPeer())
 }
 
+// dead is why Reset ends a session.
+const dead = "the path is dead"
+
 // maxWhy is how many reasons are kept: addresses of a prefix may be many.
 const maxWhy = 4096
 
@@ -109,29 +115,45 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 	peer := st.NeighborAddress
 	if st.SessionState == bgp.BGP_FSM_ESTABLISHED {
 		up[peer] = true
+		b.up.Store(peer, true)
 		h.Session(peer, true, "")
 		return
+	}
+	why := st.DisconnectMessage
+	if why == sent(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_ADMINISTRATIVE_RESET) { // by Reset, and nobody else
+		why = dead
 	}
 	switch st.DisconnectReason {
 	case api.PeerState_DISCONNECT_REASON_UNSPECIFIED, api.PeerState_DISCONNECT_REASON_IDLE_TIMER_EXPIRED: // before the next attempt
 	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN: // end has said why
 	default:
-		b.note(peer, st.DisconnectMessage)
+		b.note(peer, why)
 	}
 	if up[peer] {
 		delete(up, peer)
-		h.Session(peer, false, st.DisconnectMessage)
+		b.up.Delete(peer)
+		h.Session(peer, false, why)
 	}
 }
 
 // note keeps why a session has ended.
-func (b *BGP) note(peer netip.Addr, why string) {
+func (b *BGP) note(peer netip.Addr, why string) { b.keep(b.why, peer, why) }
+
+func (b *BGP) keep(list map[netip.Addr]string, peer netip.Addr, why string) {
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()
-	if len(b.why) >= maxWhy {
-		clear(b.why)
+	if len(list) >= maxWhy {
+		clear(list)
 	}
-	b.why[peer] = why
+	list[peer] = why
+}
+
+// forget is for a peer with new settings.
+func (b *BGP) forget(peer netip.Addr) {
+	b.whyMu.Lock()
+	defer b.whyMu.Unlock()
+	delete(b.why, peer)
+	delete(b.tried, peer)
 }
 
 // tell passes paths on in runs of those that are learned and those that are withdrawn.
@@ -315,7 +337,7 @@ func (b *BGP) Reset(peer netip.Addr) {
 	if b.server == nil {
 		return
 	}
-	why := "the path is dead"
+	why := dead
 	p, ok := b.peers[peer.String()]
 	if !ok || !p.Restarts {
 		_ = b.server.ResetPeer(context.Background(), &api.ResetPeerRequest{Address: peer.String(), Communication: why}) // or it is down

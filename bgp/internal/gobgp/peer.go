@@ -51,6 +51,7 @@ func (b *BGP) add(p *engine.Peer) (err error) {
 			err = b.server.AddDynamicNeighbor(ctx, &api.AddDynamicNeighborRequest{DynamicNeighbor: &api.DynamicNeighbor{Prefix: name(p), PeerGroup: name(p)}})
 		}
 	} else {
+		b.forget(p.Addr)
 		for range 3 {
 			if err = b.server.AddPeer(ctx, &api.AddPeerRequest{Peer: b.peer(p)}); err == nil {
 				return nil
@@ -258,7 +259,9 @@ func (b *BGP) status(x *api.Peer) engine.Status {
 	}
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()
-	st.Why = b.why[st.Addr]
+	if st.Why = b.why[st.Addr]; st.Why == "" && st.State != "established" {
+		st.Why = b.tried[st.Addr]
+	}
 	return st
 }
 
