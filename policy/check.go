@@ -106,69 +106,61 @@ func (r *Rule) check(c *Config) error {
 	if r.Direction >= numDirections {
 		w.Want("Direction", uint8(r.Direction), directionForm)
 	}
-	for _, l := range []struct {
-		name string
-		list []netip.Prefix
-	}{{"Src", r.Src}, {"Dst", r.Dst}, {"NotSrc", r.NotSrc}, {"NotDst", r.NotDst}} {
-		checkPrefixes(w, l.name, l.list)
-	}
-	r.checkSets(w, c)
-	r.checkPorts(w)
+	src, dst := sourceOf(r), destinationOf(r)
+	src.check(w, c, &sourceFields, r.Protocol)
+	dst.check(w, c, &destinationFields, r.Protocol)
 	if len(r.ICMP)+len(r.NotICMP) != 0 && r.Protocol != wire.ProtoICMP && r.Protocol != wire.ProtoICMPv6 {
 		w.Want("Protocol", r.Protocol, "%d or %d for ICMP types", wire.ProtoICMP, wire.ProtoICMPv6)
 	}
 	return w.Err()
 }
 
-// checkSets checks that the sets that a rule names are there.
-func (r *Rule) checkSets(w *setting.Check, c *Config) {
-	for _, s := range [][2]string{{"SrcSet", r.SrcSet}, {"DstSet", r.DstSet}} {
-		if _, ok := c.Sets[s[1]]; s[1] != "" && !ok {
-			w.Want(s[0], s[1], "the name of a set")
-		}
+// askedFields are the names of the fields of a Rule that an asked has.
+type askedFields struct{ list, not, set, all, notSets, ports, notPorts, portSets, notPortSets string }
+
+var (
+	sourceFields      = askedFields{"Src", "NotSrc", "SrcSet", "AllSrcSets", "NotSrcSets", "SrcPorts", "NotSrcPorts", "SrcPortSets", "NotSrcPortSets"}
+	destinationFields = askedFields{"Dst", "NotDst", "DstSet", "AllDstSets", "NotDstSets", "DstPorts", "NotDstPorts", "DstPortSets", "NotDstPortSets"}
+)
+
+// check checks what a rule about a protocol asks of one end.
+func (a *asked) check(w *setting.Check, c *Config, is *askedFields, protocol uint8) {
+	checkPrefixes(w, is.list, a.list)
+	checkPrefixes(w, is.not, a.not)
+	if _, ok := c.Sets[a.set]; a.set != "" && !ok {
+		w.Want(is.set, a.set, "the name of a set")
+	}
+	checkNames(w, is.all, a.all, c.Sets, "the name of a set")
+	checkNames(w, is.notSets, a.notSets, c.Sets, "the name of a set")
+	checkNames(w, is.portSets, a.portSets, c.PortSets, "the name of one of PortSets")
+	checkNames(w, is.notPortSets, a.notPortSets, c.PortSets, "the name of one of PortSets")
+	checkPorts(w, is.ports, a.ports)
+	checkPorts(w, is.notPorts, a.notPorts)
+	if protocol == 0 || hasPorts(protocol) {
+		return
 	}
 	for _, l := range []struct {
-		name  string
-		sets  []string
-		ports bool
-	}{
-		{"AllSrcSets", r.AllSrcSets, false}, {"AllDstSets", r.AllDstSets, false},
-		{"NotSrcSets", r.NotSrcSets, false}, {"NotDstSets", r.NotDstSets, false},
-		{"SrcPortSets", r.SrcPortSets, true}, {"DstPortSets", r.DstPortSets, true},
-		{"NotSrcPortSets", r.NotSrcPortSets, true}, {"NotDstPortSets", r.NotDstPortSets, true},
-	} {
-		for i, name := range l.sets {
-			at := fmt.Sprintf("%s[%d]", l.name, i)
-			if _, ok := c.PortSets[name]; l.ports && !ok {
-				w.Want(at, name, "the name of one of PortSets")
-			} else if _, ok := c.Sets[name]; !l.ports && !ok {
-				w.Want(at, name, "the name of a set")
-			}
+		field string
+		n     int
+	}{{is.ports, len(a.ports)}, {is.notPorts, len(a.notPorts)}, {is.portSets, len(a.portSets)}, {is.notPortSets, len(a.notPortSets)}} {
+		if l.n != 0 {
+			w.Wrong(l.field, nil, "protocol %d has no ports", protocol)
 		}
 	}
 }
 
-func (r *Rule) checkPorts(w *setting.Check) {
-	without := r.Protocol != 0 && !hasPorts(r.Protocol)
-	for _, l := range []struct {
-		name string
-		list []PortRange
-	}{{"SrcPorts", r.SrcPorts}, {"DstPorts", r.DstPorts}, {"NotSrcPorts", r.NotSrcPorts}, {"NotDstPorts", r.NotDstPorts}} {
-		for i, p := range l.list {
-			if p.First > p.Last {
-				w.Want(fmt.Sprintf("%s[%d]", l.name, i), p, "a range in ascending order")
-			}
-		}
-		if len(l.list) != 0 && without {
-			w.Wrong(l.name, nil, "protocol %d has no ports", r.Protocol)
+func checkNames[T any](w *setting.Check, field string, names []string, sets map[string][]T, want string) {
+	for i, name := range names {
+		if _, ok := sets[name]; !ok {
+			w.Want(fmt.Sprintf("%s[%d]", field, i), name, "%s", want)
 		}
 	}
-	for _, l := range []struct {
-		name string
-		sets []string
-	}{{"SrcPortSets", r.SrcPortSets}, {"DstPortSets", r.DstPortSets}, {"NotSrcPortSets", r.NotSrcPortSets}, {"NotDstPortSets", r.NotDstPortSets}} {
-		if len(l.sets) != 0 && without {
-			w.Wrong(l.name, nil, "protocol %d has no ports", r.Protocol)
+}
+
+func checkPorts(w *setting.Check, field string, list []PortRange) {
+	for i, p := range list {
+		if p.First > p.Last {
+			w.Want(fmt.Sprintf("%s[%d]", field, i), p, "a range in ascending order")
 		}
 	}
 }

@@ -28,21 +28,24 @@ type asked struct {
 	list, not             []netip.Prefix
 	set                   string
 	all, notSets          []string
+	ports, notPorts       []PortRange
 	portSets, notPortSets []string
 }
 
 func sourceOf(r *Rule) asked {
-	return asked{r.Src, r.NotSrc, r.SrcSet, r.AllSrcSets, r.NotSrcSets, r.SrcPortSets, r.NotSrcPortSets}
+	return asked{r.Src, r.NotSrc, r.SrcSet, r.AllSrcSets, r.NotSrcSets, r.SrcPorts, r.NotSrcPorts, r.SrcPortSets, r.NotSrcPortSets}
 }
 
 func destinationOf(r *Rule) asked {
-	return asked{r.Dst, r.NotDst, r.DstSet, r.AllDstSets, r.NotDstSets, r.DstPortSets, r.NotDstPortSets}
+	return asked{r.Dst, r.NotDst, r.DstSet, r.AllDstSets, r.NotDstSets, r.DstPorts, r.NotDstPorts, r.DstPortSets, r.NotDstPortSets}
 }
 
+// addr reports whether a rule asks for addresses.
 func (a *asked) addr() bool {
 	return len(a.list)+len(a.not)+len(a.all)+len(a.notSets) != 0 || a.set != ""
 }
 
+// port reports whether a rule asks for sets of ports.
 func (a *asked) port() bool { return len(a.portSets)+len(a.notPortSets) != 0 }
 
 // newSide reads what of returns for all rules. All lists have their numbers.
@@ -53,35 +56,31 @@ func newSide(p *pool, l *lists, rules []line, of func(*Rule) asked) *side {
 	}
 	for i := range rules {
 		a := of(&rules[i].Rule)
-		s.addrsOf(l, i, &a)
-		s.portsOf(l, i, &a)
+		s.add(l, i, &a)
 	}
 	return s
 }
 
-func (s *side) addrsOf(l *lists, rule int, a *asked) {
+func (s *side) add(l *lists, rule int, a *asked) {
 	if !a.addr() {
 		s.nonIP.add(rule)
 	} else {
 		s.asksAddr = true
 	}
+	put := func(rules [][]int, list uint32) { rules[list] = append(rules[list], rule) }
 	for _, x := range a.list {
-		at := &s.some[l.literal[x]]
-		*at = append(*at, rule)
+		put(s.some, l.literal[x])
 	}
 	if a.set != "" {
-		at := &s.some[l.sets[a.set]]
-		*at = append(*at, rule)
+		put(s.some, l.sets[a.set])
 	} else if len(a.list) == 0 {
 		s.free.add(rule)
 	}
 	for _, x := range a.not {
-		at := &s.none[l.literal[x]]
-		*at = append(*at, rule)
+		put(s.none, l.literal[x])
 	}
 	for _, name := range a.notSets {
-		at := &s.none[l.sets[name]]
-		*at = append(*at, rule)
+		put(s.none, l.sets[name])
 	}
 	for _, name := range a.all {
 		s.needs[rule] = append(s.needs[rule], l.sets[name])
@@ -89,12 +88,8 @@ func (s *side) addrsOf(l *lists, rule int, a *asked) {
 	if len(a.all) == 0 {
 		s.needless.add(rule)
 	} else {
-		at := &s.need[s.needs[rule][0]]
-		*at = append(*at, rule)
+		put(s.need, s.needs[rule][0])
 	}
-}
-
-func (s *side) portsOf(l *lists, rule int, a *asked) {
 	if !a.port() {
 		s.portless.add(rule)
 	} else {
@@ -104,12 +99,10 @@ func (s *side) portsOf(l *lists, rule int, a *asked) {
 		s.portFree.add(rule)
 	}
 	for _, name := range a.portSets {
-		at := &s.ports[l.ports[name]]
-		*at = append(*at, rule)
+		put(s.ports, l.ports[name])
 	}
 	for _, name := range a.notPortSets {
-		at := &s.less[l.ports[name]]
-		*at = append(*at, rule)
+		put(s.less, l.ports[name])
 	}
 }
 

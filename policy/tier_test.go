@@ -181,6 +181,15 @@ func TestCheckTiers(t *testing.T) {
 	} {
 		check.ErrorHas(t, err, "policy: Config.", want)
 	}
+	no, bad := []string{"no"}, []PortRange{{2, 1}}
+	all := Rule{
+		Protocol: 1, SrcSet: "no", DstSet: "no", AllSrcSets: no, AllDstSets: no, NotSrcSets: no, NotDstSets: no, SrcPortSets: no, DstPortSets: no, NotSrcPortSets: no, NotDstPortSets: no,
+		Src: []netip.Prefix{{}}, Dst: []netip.Prefix{{}}, NotSrc: []netip.Prefix{{}}, NotDst: []netip.Prefix{{}}, SrcPorts: bad, DstPorts: bad, NotSrcPorts: bad, NotDstPorts: bad,
+	}
+	_, err = New(&Config{Rules: []Rule{all}})
+	for _, field := range strings.Fields("SrcSet: AllSrcSets[0]: NotSrcSets[0]: Src[0]: NotSrc[0]: SrcPorts[0]: NotSrcPorts[0]: SrcPortSets[0]: NotSrcPortSets[0]: SrcPorts: NotSrcPorts: SrcPortSets: NotSrcPortSets:") {
+		check.ErrorHas(t, err, "policy: Config.", "Config.Rules[0]."+field, "Config.Rules[0]."+strings.ReplaceAll(field, "Src", "Dst"))
+	}
 	both := Rule{DstPorts: []PortRange{Port(1)}, DstPortSets: []string{"p"}, SrcPorts: []PortRange{Port(1)}, SrcPortSets: []string{"p"}}
 	cfg := &Config{PortSets: map[string][]Endpoint{"p": nil}, Tiers: []Tier{{Name: "a", Rules: slices.Repeat([]Rule{both}, MaxRules/4)}}}
 	must(t, cfg.Check())

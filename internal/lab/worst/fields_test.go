@@ -25,7 +25,7 @@ node.gate.shut node.gate.retired node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.names policy.Policy.unused policy.addrClass.labels policy.addrs.services policy.addrs.sets
-policy.asked.all policy.asked.list policy.asked.not policy.asked.notPortSets policy.asked.notSets policy.asked.portSets
+policy.asked.all policy.asked.list policy.asked.not policy.asked.notPortSets policy.asked.notPorts policy.asked.notSets policy.asked.portSets policy.asked.ports
 policy.filling.nodes policy.filling.bits policy.filling.list policy.filling.pairs policy.identity.macs policy.lists.literal policy.lists.ports
 policy.lists.sets policy.members.byKey policy.members.classes policy.members.free policy.members.fresh policy.pool.array
 policy.pool.known policy.portList.is policy.portList.not policy.ports.page policy.ports.sets policy.ports.starts
