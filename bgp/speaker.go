@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,11 +112,7 @@ func (s *Speaker) Configure(c *Config) error {
 // keep forgets who is no longer a peer.
 func (s *Speaker) keep(peers []Peer) {
 	for addr := range s.table.peers {
-		is := false
-		for i := range peers {
-			is = is || peers[i].Addr == addr || peers[i].Prefix.Contains(addr)
-		}
-		if !is {
+		if !slices.ContainsFunc(peers, func(p Peer) bool { return p.Addr == addr || p.Prefix.Contains(addr) }) {
 			s.table.forget(addr)
 		}
 	}

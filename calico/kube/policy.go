@@ -49,9 +49,12 @@ func networkPolicy(_ *Config, x runtime.Object) []said {
 	n := x.(*networkingv1.NetworkPolicy)
 	m := metadata{kind: resource.KubernetesPolicy, Name: resource.KubernetesPrefix + n.Name, Namespace: n.Namespace}
 	s := policySpec{Order: policyOrder, Tier: "default"}
+	wrong := func(format string, args ...any) []said {
+		return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf(format, args...))}
+	}
 	var err error
 	if s.Selector, err = podSelector(&n.Spec.PodSelector); err != nil {
-		return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf("spec.podSelector: %w", err))}
+		return wrong("spec.podSelector: %w", err)
 	}
 	if len(n.Spec.PolicyTypes) == 0 { // of a cluster that knows no types
 		s.Types = []string{"Ingress"}
@@ -62,14 +65,14 @@ func networkPolicy(_ *Config, x runtime.Object) []said {
 	for i, r := range n.Spec.Ingress {
 		list, err := policyRules(r.From, r.Ports, true)
 		if err != nil {
-			return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf("spec.ingress[%d]: %w", i, err))}
+			return wrong("spec.ingress[%d]: %w", i, err)
 		}
 		s.Ingress = append(s.Ingress, list...)
 	}
 	for i, r := range n.Spec.Egress {
 		list, err := policyRules(r.To, r.Ports, false)
 		if err != nil {
-			return []said{orWrong(says(resource.KindPolicy, m, nil), fmt.Errorf("spec.egress[%d]: %w", i, err))}
+			return wrong("spec.egress[%d]: %w", i, err)
 		}
 		s.Egress = append(s.Egress, list...)
 	}

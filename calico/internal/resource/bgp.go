@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -128,20 +129,9 @@ func (r *rawPeer) read() (p *Peer, err error) {
 			return nil, err
 		}
 	}
-	for _, w := range []struct {
-		field, word string
-		of          []string
-	}{
-		{"spec.sourceAddress", s.SourceAddress, []string{"UseNodeIP", "None"}},
-		{"spec.reversePeering", s.ReversePeering, []string{"Auto", "Manual"}},
-		{"spec.nextHopMode", s.NextHopMode, []string{"Auto", "Self", "Keep"}},
-	} {
-		if w.word == "" {
-			continue
-		}
-		if err := one(w.field, w.word, w.of...); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(oneOrNone("spec.sourceAddress", s.SourceAddress, "UseNodeIP", "None"), oneOrNone("spec.reversePeering", s.ReversePeering, "Auto", "Manual"),
+		oneOrNone("spec.nextHopMode", s.NextHopMode, "Auto", "Self", "Keep")); err != nil {
+		return nil, err
 	}
 	if p.OwnAS < 0 || p.OwnAS > 10 {
 		return nil, wrong("spec.numAllowedLocalASNumbers", p.OwnAS, "must be 0 to 10")

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 )
@@ -101,18 +102,8 @@ func (r *rawFilter) read() (*Filter, error) {
 
 func (r *rawRule) read(ipv6 bool) (x Rule, err error) {
 	x = Rule{IPv6: ipv6, Operator: r.MatchOperator, Source: r.Source, PeerType: r.PeerType, Accept: r.Action == "Accept", ASPath: numbers(r.ASPathPrefix)}
-	if err := one("action", r.Action, "Accept", "Reject"); err != nil {
+	if err := cmp.Or(one("action", r.Action, "Accept", "Reject"), oneOrNone("source", r.Source, "RemotePeers"), oneOrNone("peerType", r.PeerType, "eBGP", "iBGP")); err != nil {
 		return x, err
-	}
-	if r.Source != "" {
-		if err := one("source", r.Source, "RemotePeers"); err != nil {
-			return x, err
-		}
-	}
-	if r.PeerType != "" {
-		if err := one("peerType", r.PeerType, "eBGP", "iBGP"); err != nil {
-			return x, err
-		}
 	}
 	if (r.CIDR == "") != (r.MatchOperator == "") {
 		return x, wrong("matchOperator", r.MatchOperator, "must be there with cidr, and only then")
@@ -125,7 +116,7 @@ func (r *rawRule) read(ipv6 bool) (x Rule, err error) {
 			return x, err
 		}
 		if x.Prefix.Addr().Is4() == ipv6 {
-			return x, wrong("cidr", r.CIDR, "must be of the other family")
+			return x, wrong("cidr", r.CIDR, "must be an %s prefix", familyName(!ipv6))
 		}
 	}
 	if err := r.lengths(&x); err != nil {

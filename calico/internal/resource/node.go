@@ -113,14 +113,9 @@ func place(field, text string, is4 bool) (netip.Prefix, error) {
 	if text == "" {
 		return netip.Prefix{}, nil
 	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-			p = netip.PrefixFrom(a, a.BitLen())
-		}
-	}
-	if !p.IsValid() || p.Addr().Is4() != is4 || p.Addr().Is4In6() || p.Addr().IsLinkLocalUnicast() {
-		return netip.Prefix{}, wrong(field, text, "must be an address of the family, such as 192.0.2.11/24 or 2001:db8::11/64")
+	p, ok := netOrAddr(text)
+	if !ok || p.Addr().Is4() != is4 || p.Addr().IsLinkLocalUnicast() {
+		return netip.Prefix{}, wrong(field, text, "must be an %s address, such as 192.0.2.11/24 or 2001:db8::11/64", familyName(is4))
 	}
 	if err := hostaddr.Neighbour(p.Addr()); err != nil {
 		return netip.Prefix{}, wrong(field, text, "%v", err)

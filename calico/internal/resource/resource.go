@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -128,9 +129,16 @@ func addr(field, text string) (netip.Addr, error) {
 func family(field, text string, is4 bool) (netip.Addr, error) {
 	a, err := addr(field, text)
 	if err == nil && a.IsValid() && a.Is4() != is4 {
-		err = wrong(field, text, "must be of the other family")
+		err = wrong(field, text, "must be an %s address", familyName(is4))
 	}
 	return a, err
+}
+
+func familyName(is4 bool) string {
+	if is4 {
+		return "IPv4"
+	}
+	return "IPv6"
 }
 
 // prefix reads one without host bits.
@@ -165,12 +173,18 @@ func mac(field, text string) (m frame.MAC, err error) {
 	return m, nil
 }
 
-// one reports whether a word is one of a list.
+// one returns an error if a word is none of a list.
 func one(field, word string, list ...string) error {
-	for _, w := range list {
-		if word == w {
-			return nil
-		}
+	if slices.Contains(list, word) {
+		return nil
 	}
 	return wrong(field, word, "must be one of %s", strings.Join(list, ", "))
+}
+
+// oneOrNone is one for a word that may be missing.
+func oneOrNone(field, word string, list ...string) error {
+	if word == "" {
+		return nil
+	}
+	return one(field, word, list...)
 }
