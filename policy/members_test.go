@@ -182,7 +182,7 @@ func TestKeptMembers(t *testing.T) {
 	cfg := config()
 	p := check.Must(New(cfg))(t)
 	kept := 0
-	for step := range 1000 {
+	for step := range 300 {
 		next, told := config(), new(Config)
 		*told = *next
 		told.Sets, told.PortSets = maps.Clone(next.Sets), maps.Clone(next.PortSets)
@@ -203,8 +203,8 @@ func TestKeptMembers(t *testing.T) {
 			t.Fatalf("%d lists", p.lists.n)
 		}
 	}
-	if kept < 100 || kept > 900 {
-		t.Errorf("%d of 1000 changes were made in place", kept)
+	if kept < 30 || kept > 270 {
+		t.Errorf("%d of 300 changes were made in place", kept)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -48,12 +47,7 @@ func number[K comparable](l *lists, numbers, old map[K]uint32, name K, keep bool
 	numbers[name] = n
 }
 
-// all returns the numbers of all lists.
-func (l *lists) all() []uint32 {
-	return slices.AppendSeq(slices.AppendSeq(slices.Collect(maps.Values(l.literal)), maps.Values(l.sets)), maps.Values(l.ports))
-}
-
-// labels calls yield with the prefixes of rules, and the members of sets that are not nil.
+// labels returns the labels of prefixes of rules, and of members of sets that are not nil.
 func (l *lists) labels(cfg *Config) iter.Seq2[netip.Prefix, label] {
 	return func(yield func(netip.Prefix, label) bool) {
 		for x, number := range l.literal {
@@ -78,12 +72,11 @@ func (l *lists) labels(cfg *Config) iter.Seq2[netip.Prefix, label] {
 	}
 }
 
-// setMembers makes the lists and members those of a Config. Sets that are nil there have the members that they had. If few members
-// change, they change under the rest, or else all are filled anew. p.mu is held.
+// setMembers makes the lists and members those of a Config. Sets that are nil there have the members that they had. p.mu is held.
 func (p *Policy) setMembers(cfg *Config, rules []line) {
 	old := p.lists
 	p.lists = listsOf(cfg, rules, old)
-	if all := p.lists.all(); int(p.lists.n) <= 2*len(all)+64 && p.members.follow(p.lists.labels(cfg), old.n, all) {
+	if p.changeMembers(cfg, old) {
 		return
 	}
 	p.lists = listsOf(cfg, rules, &lists{}) // no number is left out
@@ -117,6 +110,63 @@ func (p *Policy) setMembers(cfg *Config, rules []line) {
 		}
 	}
 	p.members = f.end()
+}
+
+// changeMembers changes what differs between the old lists and those of a Config. It changes nothing and returns false if that costs more
+// than to fill in all, or if most numbers are those of lists that are gone.
+func (p *Policy) changeMembers(cfg *Config, old *lists) bool {
+	l, m := p.lists, p.members
+	if int(l.n) > 2*(len(l.literal)+len(l.sets)+len(l.ports))+64 {
+		return false
+	}
+	type step struct {
+		x netip.Prefix
+		l label
+	}
+	var add, del []step
+	left := m.table.Size()/8 + 8 // prefixes that may change
+	note := func(list *[]step, x netip.Prefix, l label) bool {
+		*list = append(*list, step{x, l})
+		left--
+		for range m.table.Subnets(x) {
+			if left--; left < 0 {
+				break
+			}
+		}
+		return left >= 0
+	}
+	for x, is := range l.labels(cfg) {
+		if is.list() >= old.n && !note(&add, x, is) {
+			return false
+		}
+	}
+	for x, number := range old.literal {
+		if _, ok := l.literal[x]; !ok && !note(&del, x, newLabel(number, 0)) {
+			return false
+		}
+	}
+	gone := map[uint32]bool{}
+	for _, of := range [][2]map[string]uint32{{old.sets, l.sets}, {old.ports, l.ports}} {
+		for name, number := range of[0] {
+			if is, ok := of[1][name]; !ok || is != number {
+				gone[number] = true
+			}
+		}
+	}
+	if len(gone) != 0 {
+		for x, is := range m.each() {
+			if gone[is.list()] && !note(&del, x, is) {
+				return false
+			}
+		}
+	}
+	for _, s := range del {
+		m.change(s.x, s.l, false)
+	}
+	for _, s := range add {
+		m.change(s.x, s.l, true)
+	}
+	return true
 }
 
 // SetChanges are members that sets get and lose, by the name of the set. What a set gets and loses at once, it loses.
