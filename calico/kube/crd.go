@@ -174,10 +174,9 @@ func block(_ *Config, x runtime.Object) []said {
 	var s struct {
 		CIDR string `json:"cidr"`
 	}
-	err := json.Unmarshal(o.Spec, &s)
-	p, perr := netip.ParsePrefix(s.CIDR)
-	if err != nil || perr != nil {
-		return []said{{key: wrongKey("ipamblocks", o), err: fmt.Errorf("spec.cidr %.100q: must be a prefix", s.CIDR)}}
+	p, err := cidrOf(o, &s, &s.CIDR)
+	if err != nil {
+		return []said{{key: wrongKey("ipamblocks", o), err: err}}
 	}
 	return []said{{key: resource.Key{Kind: resource.KindBlock, Name: p.String()}.Path(""), value: o.Spec}}
 }
@@ -192,16 +191,26 @@ func affinity(_ *Config, x runtime.Object) []said {
 		Type    string `json:"type"`
 		Deleted string `json:"deleted"`
 	}
-	err := json.Unmarshal(o.Spec, &s)
-	p, perr := netip.ParsePrefix(s.CIDR)
+	p, err := cidrOf(o, &s, &s.CIDR)
 	switch {
-	case err != nil || perr != nil:
-		return []said{{key: wrongKey("blockaffinities", o), err: fmt.Errorf("spec.cidr %.100q: must be a prefix", s.CIDR)}}
+	case err != nil:
+		return []said{{key: wrongKey("blockaffinities", o), err: err}}
 	case s.Type != "" && s.Type != "host", s.Deleted == "true", strings.Contains(s.Node, "/"):
 		return nil
 	}
 	text, err := json.Marshal(resource.Affinity{State: s.State})
 	return []said{{resource.Key{Kind: resource.KindAffinity, Name: p.String()}.Path(s.Node), text, err}}
+}
+
+// cidrOf reads a spec with a prefix.
+func cidrOf(o *object, spec any, cidr *string) (p netip.Prefix, err error) {
+	if err := json.Unmarshal(o.Spec, spec); err != nil {
+		return p, fmt.Errorf("spec: %w", err)
+	}
+	if p, err = netip.ParsePrefix(*cidr); err != nil {
+		return p, fmt.Errorf("spec.cidr %.100q: must be a prefix", *cidr)
+	}
+	return p, nil
 }
 
 // wrongKey is one that names an object, and is that of no resource.
