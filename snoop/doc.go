@@ -13,6 +13,7 @@
 //
 //   - Frames to a group go to the places with a listener and to those of multicast routers. Groups that nobody has joined go to
 //     the routers, or with Config.Flood everywhere.
+//   - A tunnel with peers for the group alone (vswitch.Grouper) sends to these, whoever has joined.
 //   - Frames to 224.0.0.0/24 and to IPv6 groups of link-local scope or smaller (ff00::/16, ff01::/16, ff02::/16) go everywhere,
 //     as do frames to groups that are neither IPv4 nor IPv6.
 //   - Reports go to routers, so that hosts do not hear and suppress each other's, and into all tunnels: other VTEPs learn what

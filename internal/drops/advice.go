@@ -34,7 +34,7 @@ var advice = [frame.NumReasons]string{
 	frame.Blocked:           "As intended where another VTEP forwards for the host's Ethernet segment: `vxsctl evpn es` shows which. If none does, the control plane, or its session, is down.",
 	frame.NotForwarder:      "As intended on a node that shares an Ethernet segment with others: the designated forwarder, or the node that the frame came from, has sent it there.",
 	frame.NoEgress:          "The segment has no other member, and `flood` lists no peer: normal before the others are there. Or the frame may not enter tunnels, as hosts' own MACs in `mode` \"proxy\" without `exposeMACs`.",
-	frame.NoPeer:            "The tunnel has no peer for the segment: `vxsctl flood` is empty. List the others in `flood`, or wait for the control plane. A peer that is learned sends first.",
+	frame.NoPeer:            "The tunnel has no peer for the segment, or for the group: `vxsctl flood` shows them. List the others in `flood`, or wait for the control plane. A peer that is learned sends first.",
 	frame.TooBig:            "The host's MTU is longer than the path. Give it what `vxsctl port` and `vxsctl vtep` show, less 14 for the Ethernet header, or enlarge the MTU of the underlay.",
 	frame.ECN:               "A router between the VTEPs marks congestion on packets that do not take part. Compare `ecn` at both ends.",
 	frame.TTL:               "Traceroute, or a routing loop: `vxsctl route` at both ends.",
