@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -50,6 +51,8 @@ type Switch struct {
 	log  *slog.Logger
 	kick chan struct{} // something has changed
 
+	reach func(context.Context) (net.Conn, error) // opens a connection with the database
+
 	mu     sync.Mutex
 	db     *table.Database // as it was said last
 	client *rpc.Client     // nil without a connection that has said everything
@@ -79,7 +82,7 @@ func New(n Node, c *Config) (*Switch, error) {
 	}
 	s := &Switch{node: n, cfg: *c, log: c.Log, kick: make(chan struct{}, 1), db: new(table.Database),
 		res: new(table.Result), hosts: hosts{again: true}}
-	s.sw = s.described(c)
+	s.sw, s.reach = s.described(c), s.connect
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -205,7 +208,7 @@ func (s *Switch) lock() string { return "vxswitch_" + hex.EncodeToString([]byte(
 
 // serve uses one connection until it ends.
 func (s *Switch) serve(ctx context.Context) error {
-	conn, err := s.connect(ctx)
+	conn, err := s.reach(ctx)
 	if err != nil {
 		return err
 	}
