@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -234,23 +235,40 @@ func oneModel(t *testing.T, seed uint64) {
 		note("all is well")
 		f.start()
 		f.settle(hosts, silent)
-		for _, text := range f.wrong(hosts) {
-			t.Errorf("seed %d, round %d: %s", seed, round, text)
-		}
-		if t.Failed() {
-			for _, l := range log {
-				t.Log(l)
-			}
+		if f.check(hosts, log, "seed %d, round %d", seed, round); t.Failed() {
 			return
 		}
 	}
+	l := f.leaves[r.IntN(len(f.leaves))]
+	l.stop()
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+	f.check(hosts, log, "seed %d, %s has gone", seed, l.name)
+}
+
+// check fails if something is wrong, and tells what had been done.
+func (f *fabric) check(hosts []*host, log []string, when string, args ...any) {
+	for _, text := range f.wrong(hosts) {
+		f.t.Errorf(when+": %s", append(args, text)...)
+	}
+	if f.t.Failed() {
+		f.t.Log(strings.Join(log, "\n"))
+	}
+}
+
+// network returns the Logical_Switch of a binding, "" while no Switch is there to carry it out.
+func (f *fabric) network(b binding) string {
+	if f.leaves[b.leaf].quit == nil {
+		return ""
+	}
+	return f.intent.binds[b]
 }
 
 // wrong returns what is not as it must be.
 func (f *fabric) wrong(hosts []*host) (list []string) {
 	bad := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for i, l := range f.leaves {
-		if st := l.sw.Status(); st.State != Connected || len(st.Refused) > 0 || st.RowErr != nil {
+		if st := l.sw.Status(); l.quit != nil && (st.State != Connected || len(st.Refused) > 0 || st.RowErr != nil) {
 			bad("%s is %+v", l.name, st)
 		}
 		has := map[frame.VNI]bool{keeper: true}
@@ -261,7 +279,8 @@ func (f *fabric) wrong(hosts []*host) (list []string) {
 			}
 			here := false
 			var others []string
-			for b, to := range f.intent.binds {
+			for b := range f.intent.binds {
+				to := f.network(b)
 				if here = here || to == name && b.leaf == i; to == name && b.leaf != i {
 					others = append(others, f.leaves[b.leaf].addr.String())
 				}
@@ -272,7 +291,7 @@ func (f *fabric) wrong(hosts []*host) (list []string) {
 				floods[line{network: name, mac: "unknown-dst", at: at}] = true
 			}
 			for _, h := range hosts {
-				if h.at != nil && f.intent.binds[*h.at] == name {
+				if h.at != nil && f.network(*h.at) == name {
 					x := line{name, h.mac.String(), "", f.leaves[h.at.leaf].addr.String()}
 					if h.at.leaf == i {
 						locals[x] = true
@@ -323,7 +342,7 @@ func (f *fabric) segment(bad func(string, ...any), l *leaf, i int, name string, 
 		if e, ok := all[at].FDB().Get(h.mac); ok {
 			got = l.node.Switch().Name(e.Dest)
 		}
-		if h.at != nil && f.intent.binds[*h.at] == name {
+		if h.at != nil && f.network(*h.at) == name {
 			if want = h.at.port; h.at.leaf != i {
 				want = f.leaves[h.at.leaf].addr.String() + ":4789"
 			}
