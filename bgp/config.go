@@ -109,8 +109,11 @@ type Peer struct {
 	MaxRoutes int `json:"maxRoutes,omitzero"` // of each family that it may announce; with more the session ends and stays down until the settings of the peer change, but that a peer of a prefix may connect again; default 262144
 }
 
-// Check returns the errors in the settings as [setting.Errors].
+// Check returns the errors in the settings as [setting.Errors]. Settings that are nil lack what is needed.
 func (c *Config) Check() error {
+	if c == nil {
+		c = new(Config)
+	}
 	w := setting.Of("bgp: Config")
 	if c.AS == 0 {
 		w.Want("AS", c.AS, "1 to 4294967295")

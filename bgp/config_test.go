@@ -29,6 +29,7 @@ func good() *Config {
 // Errors name the setting, its value, and what is allowed.
 func TestCheck(t *testing.T) {
 	check.OK(t, good().Check())
+	check.ErrorHas(t, (*Config)(nil).Check(), "bgp: Config.AS: 0: must be 1 to", "RouterID: an IPv4 address is required")
 	check.OK(t, (&Config{AS: 1, RouterID: addr("1.2.3.4"), VRF: "v"}).Check())
 	for want, edit := range map[string]func(c *Config){
 		`bgp: Config.AS: 0: must be 1 to 4294967295`:                                          func(c *Config) { c.AS = 0 },

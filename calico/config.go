@@ -85,8 +85,11 @@ func (c *Config) datastore() Datastore {
 	return &c.Etcd
 }
 
-// Check returns the errors in the settings as [setting.Errors].
+// Check returns the errors in the settings as [setting.Errors]. Settings that are nil lack what is needed.
 func (c *Config) Check() error {
+	if c == nil {
+		c = new(Config)
+	}
 	w := setting.Of("calico: Config")
 	if c.Node == "" || len(c.Node) > 253 || strings.ContainsAny(c.Node, "/ \n\x00") {
 		w.Want("Node", c.Node, "the name of a Node resource")

@@ -14,6 +14,10 @@ import (
 func good() *Config { return &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}} }
 
 // Files that cannot be read are named, with why.
+func TestCheckNil(t *testing.T) {
+	check.ErrorHas(t, (*Config)(nil).Check(), `calico: Config.Node: "": must be`, `VRF: "": must be`)
+}
+
 func TestCheckFiles(t *testing.T) {
 	c := good()
 	check.OK(t, c.CheckFiles())

@@ -64,9 +64,6 @@ func New(n Node, c *Config) (*Plane, error) {
 	if n == nil {
 		return nil, errors.New("calico: New: the Node is nil")
 	}
-	if c == nil {
-		c = new(Config)
-	}
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
