@@ -50,7 +50,10 @@ func (c *Config) Check() error {
 	w := setting.Of("etcd: Config")
 	for _, e := range c.Endpoints {
 		if !isEndpoint(e) {
-			w.Want("Endpoints", e, "URLs such as %s, with a port", DefaultEndpoint)
+			if u, err := url.Parse(e); err == nil && u.User != nil {
+				e = u.Redacted()
+			}
+			w.Want("Endpoints", e, "URLs such as %s, with a port, and without a user or a path", DefaultEndpoint)
 		}
 	}
 	if c.Prefix != "" && (!strings.HasPrefix(c.Prefix, "/") || path.Clean(c.Prefix) == "/") {
@@ -78,7 +81,7 @@ func (c *Config) Check() error {
 // isEndpoint reports whether a text is the URL of a member. The client would dial one without a port for ever.
 func isEndpoint(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" {
 		return false
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)

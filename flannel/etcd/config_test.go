@@ -23,6 +23,8 @@ func TestConfig(t *testing.T) {
 		`etcd: Config.Endpoints: http://10.0.0.1: must be URLs such as http://127.0.0.1:2379, with a port`: {Endpoints: []string{"http://10.0.0.1"}},
 		`etcd: Config.Endpoints: http://10.0.0.1:2379 http://10.0.0.2:2379: must be URLs`:                  {Endpoints: []string{"http://10.0.0.1:2379 http://10.0.0.2:2379"}},
 		`etcd: Config.Endpoints: http://10.0.0.1:99999: must be URLs`:                                      {Endpoints: []string{"http://10.0.0.1:99999"}},
+		`etcd: Config.Endpoints: http://me:xxxxx@10.0.0.1:2379: must be`:                                   {Endpoints: []string{"http://me:secret@10.0.0.1:2379"}},
+		`etcd: Config.Endpoints: http://10.0.0.1:2379/v3: must be`:                                         {Endpoints: []string{"http://10.0.0.1:2379/v3"}},
 		`etcd: Config.Endpoints: 127.0.0.1:2379: must be URLs such as http://127.0.0.1:2379`:               {Endpoints: []string{"127.0.0.1:2379"}},
 		`etcd: Config.Prefix: /: must be a path such as /coreos.com/network`:                               {Prefix: "/"},
 		`etcd: Config.TTL: 1s: must be full seconds from 2s to 8760h0m0s, or 0 for 24h0m0s`:                {TTL: time.Second},

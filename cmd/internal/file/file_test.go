@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		`{"segments": [{"vni": 1}], "flannel": {"pods": 1, "direct": 2}}`: `1:61: flannel.direct: 2: no such segment; it has a gateway in the VRF of the pods, with the public address`,
 		`{"flannel": []}`:   `1:13: flannel: a list: must be an object`,
 		`{"flannel": null}`: `1:13: flannel: null: leave the key out instead`,
-		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a:1", "b"]}}`:                                                               `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379, with a port`,
+		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a:1", "b"]}}`:                                                               `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379, with a port, and without a user or a path`,
 		`{"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "vrfs": [{"name": "v"}], "flannel": {"pods": 1}}`: `1:126: flannel.pods: 1: segments[0] has a gateway: leave it out, the section makes that of the pods`,
 		`{"evpn": {}}`: "1:10: evpn.as: 0: must be 1 to 4294967295\n1:10: evpn.routerID: an IPv4 address is required",
 		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
@@ -117,7 +117,7 @@ func TestErrors(t *testing.T) {
 		ways + `"calico": {"node": "a/b", "vrf": "x", "segment": 9, "etcd": {"endpoints": ["here"], "username": 1, "timeout": "1ms", "password": "x"}, "colour": 1, "workloads": {"prefixes": [""], "ports": {"p": "x"}}}}`: `3:20: calico.node: "a/b": must be the name of a Node resource
 3:34: calico.vrf: "x": no such VRF
 3:50: calico.segment: 9: no such segment
-3:75: calico.etcd.endpoints: "here": must be URLs such as http://127.0.0.1:2379, with a port
+3:75: calico.etcd.endpoints: "here": must be URLs such as http://127.0.0.1:2379, with a port, and without a user or a path
 3:97: calico.etcd.username: 1: must be a string
 3:111: calico.etcd.timeout: 1ms: must be 100ms or longer, or 0 for the default
 3:118: calico.etcd.password: unknown key; allowed are caFile, certFile, endpoints, keepAlive, keyFile, passwordFile, timeout, username
@@ -148,7 +148,7 @@ func TestErrors(t *testing.T) {
 			"1:94: discovery.port: 4797: is that of tunnels[0] already\n" +
 			"1:105: discovery.tunnel: \"vx\": tunnels[0] must carry Ethernet, as those of type vxlan and gpe do\n" +
 			"1:120: discovery.local: 10.0.0.9: must be an address of tunnels[0], such as 10.0.0.1",
-		`{"tunnels": [{"name": "vx", "local": "10.0.0.1"}], "discovery": {"tunnel": "vx", "local": "10.0.0.1", "keyFile": "k", "etcd": {"endpoints": ["x"], "ttl": "1s"}}}`: "1:141: discovery.etcd.endpoints: \"x\": must be URLs such as http://127.0.0.1:2379, with a port\n" +
+		`{"tunnels": [{"name": "vx", "local": "10.0.0.1"}], "discovery": {"tunnel": "vx", "local": "10.0.0.1", "keyFile": "k", "etcd": {"endpoints": ["x"], "ttl": "1s"}}}`: "1:141: discovery.etcd.endpoints: \"x\": must be URLs such as http://127.0.0.1:2379, with a port, and without a user or a path\n" +
 			"1:155: discovery.etcd.ttl: 1s: must be full seconds from 2s to 1h",
 		`{"flannel": {"pods": 1},}}`: `1:26: invalid character '}' after top-level value`,
 	} {
