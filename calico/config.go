@@ -164,6 +164,9 @@ func (c *Workloads) check(w *setting.Check) {
 			w.Want(fmt.Sprintf("Workloads.Ports[%q]", port), c.Ports[port], "a WorkloadEndpoint of a port, as NAMESPACE/NAME")
 		}
 	}
+	if c.Unguarded && c.none() {
+		w.Wrong("Workloads.Unguarded", c.Unguarded, "requires prefixes or ports: there are no workloads")
+	}
 }
 
 // checkFamilies adds the errors of addresses of hosts, of which each family has at most one.

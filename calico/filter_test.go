@@ -302,6 +302,8 @@ func TestGuardByLabels(t *testing.T) {
 }
 
 func TestWorkloadsCheck(t *testing.T) {
+	none := Config{Node: "a", VRF: "v", Workloads: Workloads{Unguarded: true}}
+	check.ErrorHas(t, none.Check(), "calico: Config.Workloads.Unguarded: true: requires prefixes or ports")
 	c := Config{Node: "a", VRF: "v", Workloads: Workloads{Prefixes: []string{"cali", ""}, Ports: map[string]string{"a": "x/y", "b": "x", "c": "x/y/z", "": "x/y", "d": "/y"}}}
 	check.ErrorHas(t, c.Check(), `calico: Config.Workloads.Prefixes[1]`, `Workloads.Ports[""]`, `Workloads.Ports["b"]: "x": must be a WorkloadEndpoint of a port`, `Workloads.Ports["c"]`, `Workloads.Ports["d"]`)
 	c.Workloads = Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"a": "x/y"}}

@@ -149,7 +149,7 @@ func TestCalico(t *testing.T) {
 		t.Error("a pod of a block that is gone is reached")
 	}
 	l.ctl("del", calicoResources+"nodes/node2")
-	a.says("calico", `\nroutes of blocks +0\n(.*\n)*not done, nodes/node2 +the datastore has no such node, but addresses on it\n`)
+	a.says("calico", `\nroutes of blocks +0\n(.*\n)*not done, nodes/node2 +the datastore has no such node that could be read, but addresses on it\n`)
 	a.says("bgp routes", `^PREFIX.*\n10\.65\.1\.0/26 .*\n10\.66\.1\.0/26 .*\n$`)
 	l.nodes[1].says("calico", `^WHAT.*\nstate +starting since .*\nerror +the datastore has no node "node2"\n`)
 }

@@ -151,7 +151,7 @@ func (x *compiler) route(p *pool, prefix netip.Prefix, node string) {
 	of := "nodes/" + node
 	n := x.nodes[node]
 	if n == nil {
-		x.once(of, "the datastore has no such node, but addresses on it")
+		x.once(of, "the datastore has no such node that could be read, but addresses on it")
 		return
 	}
 	e := n.Of(is4)
