@@ -82,7 +82,7 @@
 //   - Calico does not look at the MAC of a workload, lets it have any IPv6 link-local address, and make GRE and Geneve. Whoever needs that has
 //     ports that are Unguarded, with a Guard of the member (package node) in its place.
 //   - A rule without a protocol that names a port is about it also if the endpoint has its protocol as a number.
-//   - A port whose policies change compiles all of them, in large clusters for a second.
+//   - A port whose policies change compiles all of them, in large clusters for a tenth of a second.
 //
 // # Addresses
 //
