@@ -79,6 +79,7 @@ func (f *fabric) step(r *rand.Rand, hosts []*host, note func(string, ...any), si
 		note("%v to %v", h.mac, b)
 		h.at, h.new = &b, true
 		f.speak(h)
+		*silent = *silent || slices.ContainsFunc(f.controllers, func(c *controller) bool { return c.stop == nil })
 	case 0:
 		if ages {
 			note("%v is silent", h.mac)
@@ -147,6 +148,9 @@ func (f *fabric) step(r *rand.Rand, hosts []*host, note func(string, ...any), si
 		if c.stop != nil {
 			note("controller %s ends", c.name)
 			c.stop()
+			for _, h := range hosts { // of two switches it does not know which one has a host, until the other has it no more
+				*silent = *silent || h.new
+			}
 		} else {
 			note("controller %s begins", c.name)
 			c.start()
