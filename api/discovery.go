@@ -27,7 +27,8 @@ type Discovery struct {
 	ReceivedBytes  uint64             `json:"receivedBytes"`
 	Sent           uint64             `json:"sent"` // datagrams
 	SentBytes      uint64             `json:"sentBytes"`
-	Refused        map[string]uint64  `json:"refused"` // datagrams, and hosts without room, by reason
+	Refused        map[string]uint64  `json:"refused"`            // datagrams, and hosts without room, by reason
+	RowError       string             `json:"rowError,omitempty"` // about rows that the node refused last
 }
 
 // A DiscoveryServer is a VTEP that lists those of the network.

@@ -35,6 +35,9 @@ func discoveryTable(text []byte) ([][]string, error) {
 	for _, reason := range slices.Sorted(maps.Keys(d.Refused)) {
 		rows = append(rows, row("refused, "+reason, d.Refused[reason]))
 	}
+	if d.RowError != "" {
+		rows = append(rows, row("refused rows", d.RowError))
+	}
 	return rows, err
 }
 

@@ -275,7 +275,7 @@ func TestTables(t *testing.T) {
 				"10.9.0.0/16   192.0.2.2  192.0.2.2  -                     refused: outside-pools, path 2\n"},
 		{"bgp routes peer 192.0.2.2", "GET /v1/bgp/routes?peer=192.0.2.2", `[]`, "PREFIX  NEXT-HOP  PEER  VIA  NOTES\n"},
 		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],"registry":{"up":true,"vteps":3},` +
-			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5}}`,
+			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5},"rowError":"no"}`,
 			"WHAT                  VALUE\n" +
 				"state                 running since 2026-01-02 03:04:05\n" +
 				"error                 -\n" +
@@ -291,7 +291,8 @@ func TestTables(t *testing.T) {
 				"vni 10                other VTEPs 2, hosts 1, remote 3\n" +
 				"received              9, 900 bytes\n" +
 				"sent                  8, 800 bytes\n" +
-				"refused, key          5\n"},
+				"refused, key          5\n" +
+				"refused rows          no\n"},
 		{"discovery neighbours", "GET /v1/discovery/neighbours", `[{"address":"192.0.2.1","name":"n1","listed":true,"up":true,"since":"2026-01-02T03:04:05Z"},{"address":"192.0.2.3","up":false,"since":"2026-01-02T03:04:06Z"}]`,
 			"VTEP       NAME  STATE  SINCE                FROM\n" +
 				"192.0.2.1  n1    up     2026-01-02T03:04:05  list\n" +

@@ -66,7 +66,8 @@ func (k *discoveryKeeper) summary() (d api.Discovery, st discovery.Status, ok bo
 	for _, x := range st.Segments {
 		d.Segments = append(d.Segments, api.DiscoverySegment(x))
 	}
-	d.Clients, d.Owners, d.Advertisements, d.Refused = st.Clients, st.Owners, st.Advertisements, st.Refused
+	d.Clients, d.Owners, d.Advertisements = st.Clients, st.Owners, st.Advertisements
+	d.Refused, d.RowError = st.Refused, said(st.RowErr)
 	d.Received, d.ReceivedBytes, d.Sent, d.SentBytes = st.Received, st.ReceivedBytes, st.Sent, st.SentBytes
 	return d, st, ok
 }
