@@ -42,7 +42,7 @@ func TestFollow(t *testing.T) {
 	r.wait("the pool as before", r.rows, "10.65.3.0/26 192.0.2.33")
 	r.put("nodes/c", "junk")
 	r.wait("a wrong value", r.rows, "")
-	if list := fmt.Sprint(r.plane.Status().Problems); !strings.Contains(list, "nodes/c: invalid character") || !strings.Contains(list, "nodes/c: the datastore has no such node") {
+	if list := fmt.Sprint(r.plane.Status().Problems); !strings.Contains(list, "nodes/c: must be JSON: invalid character") || !strings.Contains(list, "nodes/c: the datastore has no such node") {
 		t.Errorf("problems %s", list)
 	}
 
