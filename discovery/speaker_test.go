@@ -170,8 +170,10 @@ func TestRollover(t *testing.T) {
 		var log check.Log
 		f.leaves[0].cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 		write := func(n int, text string) {
-			check.OK(t, os.WriteFile(f.leaves[n].cfg.KeyFile, []byte(text), 0o600))
-			check.OK(t, os.Chtimes(f.leaves[n].cfg.KeyFile, time.Time{}, time.Now()))
+			file := filepath.Join(dir, "new")
+			check.OK(t, os.WriteFile(file, []byte(text), 0o600))
+			check.OK(t, os.Chtimes(file, time.Time{}, time.Now()))
+			check.OK(t, os.Rename(file, f.leaves[n].cfg.KeyFile))
 			time.Sleep(2 * time.Second)
 		}
 		const old, next = "1 a key for tests only\n", "2 the next key for tests\n"

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/vxswitch/vxswitch/bench/tool"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
@@ -59,12 +61,13 @@ func TestBench(t *testing.T) {
 		t.Run("start", func(t *testing.T) { b.start(t, n) })
 	}
 	t.Run("packet", b.packet)
+	t.Run("watch", b.watch)
 	t.Run("flow", b.flow)
 	t.Run("large", b.large)
 	if t.Failed() {
 		return
 	}
-	table, err := b.End(*results, "flannel", "large")
+	table, err := b.End(*results, "flannel", "large", "etcd alone")
 	t.Logf("\n%s", table)
 	if err != nil {
 		t.Error(err)
@@ -159,6 +162,30 @@ func (b *bench) packet(t *testing.T) {
 	})
 }
 
+// watch measures from the put of a lease to its event at a client that watches: the part of etcd in packet.
+func (b *bench) watch(t *testing.T) {
+	l := newLab(t)
+	key, value := lease(firstNews, 0, netip.MustParseAddr("192.0.2.50"))
+	seen := l.etcd.Watch(t.Context(), flanneldlab.Prefix, clientv3.WithPrefix())
+	for range b.rounds {
+		took := make([]float64, b.puts)
+		for i := range took {
+			begun := time.Now()
+			if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
+				t.Fatal(err)
+			}
+			<-seen
+			took[i] = time.Since(begun).Seconds() * 1000
+			l.remove(firstNews)
+			<-seen
+			time.Sleep(100 * time.Millisecond)
+		}
+		for _, at := range []float64{tool.Median, 0.9} {
+			b.Add(fmt.Sprintf("etcd alone: put of a lease to its event, p%.0f", at*100), "ms", "", at, "l3", took...)
+		}
+	}
+}
+
 // quiet waits until nothing has come for a while.
 func quiet(in *net.UDPConn) {
 	for {
@@ -182,40 +209,50 @@ func (b *bench) flow(t *testing.T) {
 				return err == nil
 			})
 			measure := func() float64 { return from.host.IPerf(to.host, addr, "-t", b.seconds).BitsPerSecond / 1e9 }
-			var alone, beside float64
-			leases := 0
-			busy := func() {
+			beside := func(put func(i int) clientv3.Op) (rate float64, puts int) { // a hundred a second
 				ctx, cancel := context.WithCancel(t.Context())
 				var putting sync.WaitGroup
 				var failed error
 				putting.Go(func() {
 					every(ctx, 10*time.Millisecond, func(i int) {
-						if _, err := l.etcd.Do(ctx, l.put(lease(firstMany, i, somebody(i)))); err == nil {
-							leases++
+						if _, err := l.etcd.Do(ctx, put(i)); err == nil {
+							puts++
 						} else if ctx.Err() == nil {
 							failed = err
 						}
 					})
 				})
-				beside = measure()
+				rate = measure()
 				cancel()
 				putting.Wait()
-				if failed != nil || leases < 50 {
-					t.Errorf("%d leases, %v", leases, failed)
+				if failed != nil || puts < 50 {
+					t.Errorf("%d puts, %v", puts, failed)
 				}
-				from.programmed(leases + 1) // and that of to
-				l.remove(firstMany)
+				return rate, puts
 			}
-			if round%2 == 1 {
-				busy()
-			}
-			alone = measure()
-			if round%2 == 0 {
-				busy()
+			var alone, leases, others float64
+			for _, step := range tool.Rotate([]func(){
+				func() { alone = measure() },
+				func() {
+					n := 0
+					leases, n = beside(func(i int) clientv3.Op { return l.put(lease(firstMany, i, somebody(i))) })
+					from.programmed(n + 1) // and that of to
+					l.remove(firstMany)
+					time.Sleep(time.Second)
+				},
+				func() {
+					others, _ = beside(func(i int) clientv3.Op {
+						key, value := lease(firstMany, i, somebody(i))
+						return clientv3.OpPut("/elsewhere/"+key, string(value))
+					})
+				},
+			}, round) {
+				step()
 			}
 			b.Add("TCP flow alone", "Gbit/s", "", tool.Median, c.name, alone)
-			b.Add("share of it beside 100 leases a second", "of 1", "at least 0.95", tool.Median, c.name, beside/alone)
-			t.Logf("round %d: %.2f of %.2f Gbit/s, %d leases", round+1, beside, alone, leases)
+			b.Add("share of it beside 100 leases a second", "of 1", "at least 0.95", tool.Median, c.name, leases/alone)
+			b.Add("share of it beside 100 other puts a second", "of 1", "", tool.Median, c.name, others/alone)
+			t.Logf("round %d: %.2f and %.2f of %.2f Gbit/s", round+1, leases, others, alone)
 		})
 	})
 }

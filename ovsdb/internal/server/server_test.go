@@ -180,12 +180,16 @@ func TestWaits(t *testing.T) {
 		}
 		for _, first := range []string{"", `,"timeout":1000`, `,"timeout":60000`} {
 			a, b := newClient(t, s.dial("a")), newClient(t, s.dial("b"))
-			began := time.Now()
-			time.AfterFunc(900*time.Millisecond, func() { b.ask("transact", db, addLS("x")) })
+			began, added := time.Now(), make(chan bool)
+			time.AfterFunc(900*time.Millisecond, func() {
+				b.ask("transact", db, addLS("x"))
+				close(added)
+			})
 			a.want("timed out", "transact", db, wait("x", first), wait("never", `,"timeout":5000`))
 			if took := time.Since(began); took < 5*time.Second || took > 6*time.Second {
 				t.Errorf("%q: a wait of 5 s took %v", first, took)
 			}
+			<-added
 			b.want("count", "transact", db, op(`{"op":"delete","table":"Logical_Switch","where":[]}`))
 			a.conn.Close()
 			b.conn.Close()
