@@ -58,7 +58,7 @@ func TestTwoNodes(t *testing.T) {
 		"fdb show dev tap0": "100 +" + near + " +tap0 +tap0 +- +learned +- +[0-9]+s",
 		"vtep":              `vx +vxlan +10\.0\.0\.1:4789 +10\.0\.0\.2:4789 +listed +1464 +[1-9]\d* +[1-9]`,
 		"port":              `tap0 +tap +1464 +100 +[1-9]`,
-		"flood":             `100 +vx +10\.0\.0\.2:4789`,
+		"flood":             `100 +- +vx +10\.0\.0\.2:4789`,
 		"stats":             `from tunnels +[1-9]`,
 		"config":            `"maxMACs": 8192`,
 	} {
