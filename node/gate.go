@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"maps"
+	"net"
 	"reflect"
 	"slices"
 
@@ -30,7 +32,15 @@ func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*
 // set changes the settings of an attachment and keeps it shut.
 func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
 	at.Shut = s.gate.shut[a]
-	return a.Configure(at)
+	return unlessGone(a.Configure(at))
+}
+
+// unlessGone returns err, but none if an attachment has gone with its device meanwhile: the node hears of that by an event.
+func unlessGone(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // detach detaches an attachment, and drops the interface on it.
@@ -39,7 +49,7 @@ func (s *segment) detach(a *vswitch.Attachment) error {
 		s.dropInterface()
 	}
 	delete(s.gate.shut, a)
-	err := a.Detach()
+	err := unlessGone(a.Detach())
 	unmark(a)
 	return err
 }

@@ -62,7 +62,7 @@ func Neighbour(a netip.Addr) error {
 }
 
 var (
-	errListen = errors.New("must be an address of the host, or 0.0.0.0 or ::")
+	errListen = errors.New("must be an address of the host, or 0.0.0.0 or :: for all")
 	errTwice  = errors.New("it is in the list twice")
 	errAll    = errors.New("0.0.0.0 or :: in the list has all addresses of its family; must be alone then")
 )

@@ -114,7 +114,7 @@ func TestListeners(t *testing.T) {
 		"0.0.0.0 2001:db8::1":             "",
 		"192.0.2.1 192.0.2.1":             "1: it is in the list twice",
 		"192.0.2.1 0.0.0.0":               "0: 0.0.0.0 or :: in the list has all addresses of its family; must be alone then",
-		":: 224.0.0.1":                    "1: must be an address of the host, or 0.0.0.0 or ::",
+		":: 224.0.0.1":                    "1: must be an address of the host, or 0.0.0.0 or :: for all",
 	} {
 		var addrs []netip.Addr
 		for _, s := range strings.Fields(list) {

@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 4:134: calico.vxlan.ipv6: "t": must be a tunnel of the segment
 4:151: calico.routers: 10.0.0.9: requires segment
 4:187: calico.local[1]: 10.0.0.9: there is another address of the family; must be at most one
-4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or ::
+4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or :: for all
 4:237: calico.routerID: ::1: must be an IPv4 address
 4:256: calico.distance: 256: must be 0 to 255`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
