@@ -198,7 +198,7 @@ discovery-bench:
 evpn-bench:
 	$(GO) test -C evpn ./bench -count=1 -v -run '^Test(Bench|Growth)$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 
-# Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Five minutes on a machine
+# Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Seven minutes on a machine
 # that does nothing else; flanneld is built before, if it is not in the cache.
 flannel-bench:
 	$(GO) test -C flannel -tags grpcnotrace ./bench -count=1 -v -run '^TestBench$$' -timeout 1h -flannel.results $(CURDIR)/bench/results
