@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -334,15 +333,18 @@ func TestLargeReply(t *testing.T) {
 	}
 }
 
+// managed returns where a manager listens, and a client of a server that connects to managers until the test ends.
+func managed(t *testing.T) (net.Listener, *client) {
+	s := fresh(t)
+	go s.Managers(t.Context(), nil)
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { l.Close() })
+	return l, newClient(t, s.Pipe())
+}
+
 // The server connects to a manager that the database names, and says so there, until the row goes.
 func TestManagers(t *testing.T) {
-	s := fresh(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go s.Managers(ctx, nil)
-	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	c := newClient(t, s.Pipe())
+	l, c := managed(t)
 	c.want("uuid", "transact", db, op(`{"op":"insert","table":"Manager","uuid-name":"m","row":{"target":"tcp:`+l.Addr().String()+`"}}`),
 		op(`{"op":"insert","table":"Manager","uuid-name":"n","row":{"target":"udp:x","max_backoff":1000}}`),
 		op(`{"op":"insert","table":"Global","row":{"managers":["set",[["named-uuid","m"],["named-uuid","n"]]]}}`))
@@ -359,13 +361,7 @@ func TestManagers(t *testing.T) {
 
 // A manager whose max_backoff changes is connected anew, and said to be connected then.
 func TestManagerAnew(t *testing.T) {
-	s := fresh(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go s.Managers(ctx, nil)
-	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	c := newClient(t, s.Pipe())
+	l, c := managed(t)
 	c.want("uuid", "transact", db, op(`{"op":"insert","table":"Manager","uuid-name":"m","row":{"target":"tcp:`+l.Addr().String()+`"}}`),
 		op(`{"op":"insert","table":"Global","row":{"managers":["named-uuid","m"]}}`))
 	for i := range 30 {

@@ -120,15 +120,21 @@ func TestCompact(t *testing.T) {
 		t.Errorf("the file has %d bytes", db.file.size)
 	}
 	check.OK(t, db.Close())
+	hasOne(t, path)
+	if all := check.Must(os.ReadDir(dir))(t); len(all) != 1 {
+		t.Errorf("files: %v", all)
+	}
+}
+
+// hasOne fails unless a file has one row, and whole transactions.
+func hasOne(t *testing.T, path string) {
+	t.Helper()
 	db, torn, err := Open(path, VTEP(), DefaultLimits)
 	check.OK(t, err)
 	if rows, _ := db.Size(); rows != 1 || torn != 0 {
 		t.Errorf("%d rows, %d bytes torn", rows, torn)
 	}
 	check.OK(t, db.Close())
-	if all := check.Must(os.ReadDir(dir))(t); len(all) != 1 {
-		t.Errorf("files: %v", all)
-	}
 }
 
 // A transaction that cannot be written does not happen.
@@ -295,10 +301,5 @@ func TestNotDurable(t *testing.T) {
 		t.Errorf("when it can: %s", got)
 	}
 	check.OK(t, db.Close())
-	db, torn, err := Open(path, VTEP(), DefaultLimits)
-	check.OK(t, err)
-	if rows, _ := db.Size(); rows != 1 || torn != 0 {
-		t.Errorf("%d rows, %d bytes torn", rows, torn)
-	}
-	check.OK(t, db.Close())
+	hasOne(t, path)
 }
