@@ -1,9 +1,7 @@
 package ovsdb
 
 import (
-	"net/netip"
-
-	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/table"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -29,18 +27,9 @@ func (s *Switch) listened() map[table.Group]bool {
 		}
 		for l := range snooper.All() {
 			if l.Group.IsValid() && !tunnels[l.Dest.Port()] {
-				groups[table.Group{Segment: x.ID, MAC: macOfGroup(l.Group).String()}] = true
+				groups[table.Group{Segment: x.ID, MAC: neighbour.GroupMAC(l.Group.As16()).String()}] = true
 			}
 		}
 	}
 	return groups
-}
-
-// macOfGroup returns the MAC of a multicast address (RFC 1112, section 6.4; RFC 2464, section 7).
-func macOfGroup(a netip.Addr) frame.MAC {
-	b := a.As16()
-	if a.Is4() {
-		return frame.MAC{1, 0, 0x5e, b[13] & 0x7f, b[14], b[15]}
-	}
-	return frame.MAC{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
