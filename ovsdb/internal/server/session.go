@@ -25,9 +25,8 @@ type session struct {
 	locks    int
 
 	mu    sync.Mutex
-	out   [][]byte
-	bytes int // of out, and of what is written just now
-	first int // of these, of the message that goes out first
+	out   [][]byte // the first one is written just now
+	bytes int      // of out
 	ended bool
 	room  chan struct{} // something is in out
 }
@@ -151,10 +150,9 @@ func (x *session) write() {
 			}
 			err := x.put(b)
 			x.mu.Lock()
+			x.out[0] = nil
+			x.out = x.out[1:]
 			x.resize(-len(b))
-			if x.first = 0; len(x.out) > 0 {
-				x.first = len(x.out[0])
-			}
 			x.mu.Unlock()
 			if err != nil {
 				x.end()
@@ -163,7 +161,7 @@ func (x *session) write() {
 	}
 }
 
-// next takes the next message out of the queue, nil if it is empty. At the end of the session, the queue is given up.
+// next returns the first message of the queue, nil if it is empty. At the end of the session, the queue is given up.
 func (x *session) next() (b []byte, ended bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -172,8 +170,7 @@ func (x *session) next() (b []byte, ended bool) {
 		x.out = nil
 		x.resize(-x.bytes)
 	case len(x.out) > 0:
-		b, x.out[0] = x.out[0], nil
-		x.out, x.first = x.out[1:], len(b)
+		b = x.out[0]
 	}
 	return b, x.ended
 }
@@ -212,11 +209,13 @@ func (x *session) send(b []byte) {
 		x.mu.Unlock()
 		return
 	}
-	behind := x.bytes-x.first > queued || !x.resize(len(b))
+	first := 0
+	if len(x.out) > 0 {
+		first = len(x.out[0])
+	}
+	behind := x.bytes-first > queued || !x.resize(len(b))
 	if !behind {
-		if x.out = append(x.out, b); x.first == 0 {
-			x.first = len(b)
-		}
+		x.out = append(x.out, b)
 	}
 	x.mu.Unlock()
 	if behind {

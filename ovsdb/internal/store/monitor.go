@@ -77,7 +77,7 @@ func (m *Monitor) fits(next map[*table]*watch) *Error {
 		}
 	}
 	if n > maxWhere {
-		return fail(exhausted, "the conditions of the monitor take %d bytes; at most %d are allowed", n, maxWhere)
+		return Exhausted("the conditions of the monitor take %d bytes; at most %d are allowed", n, maxWhere)
 	}
 	return nil
 }
