@@ -200,11 +200,11 @@ func (p *Plane) rule() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.compiler.Compile(p.cfg.Node, p.store)
-	list := append(plan.Problems, p.filter.set(plan)...)
-	first := min(len(list), model.MaxProblems)
-	is := model.NotDone{Problems: list[:first:first], More: plan.More + len(list) - first}
-	p.named(p.ruled.Problems, is.Problems)
-	p.ruled = is
+	for _, x := range p.filter.set(plan) {
+		plan.Note(x.Resource, "%s", x.Why)
+	}
+	p.named(p.ruled.Problems, plan.Problems)
+	p.ruled = plan.NotDone
 }
 
 // route has the node do what is no policy, and reports whether it does.

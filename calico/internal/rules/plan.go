@@ -150,7 +150,7 @@ func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, kno
 	of := func(e *resource.Endpoint) bool { return e.Node == node && len(e.Addrs) > 0 }
 	for name, e := range model.Some(s, resource.KindWorkload, of) {
 		for _, field := range e.NotCarried {
-			x.plan.Note("workloadendpoints/"+name, "%s is not carried", field)
+			x.problem("workloadendpoints/"+name, "%s is not carried", field)
 		}
 		x.plan.Endpoints = append(x.plan.Endpoints, Endpoint{name, e.Interface, e.Addrs, x.guard(e), x.ruling(name, e)})
 		if c := x.chosen[name]; c != nil {
