@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/discovery/internal/endp"
 	"github.com/vxswitch/vxswitch/discovery/internal/seal"
 	"github.com/vxswitch/vxswitch/discovery/internal/wire"
+	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -132,9 +132,9 @@ func (c *Config) fixed(next *Config) string {
 
 // keys reads the file, and which key is its first. An error names the line, and nothing that is in it.
 func (c *Config) keys() (all seal.Keys, first uint8, err error) {
-	text, err := os.ReadFile(c.KeyFile)
+	text, err := secret.Read(c.KeyFile)
 	if err != nil {
-		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %w", err)
+		return nil, 0, fmt.Errorf("discovery: Config.KeyFile: %q: %w", c.KeyFile, err)
 	}
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("discovery: Config.KeyFile: %q: %s", c.KeyFile, fmt.Sprintf(format, args...))
@@ -143,7 +143,7 @@ func (c *Config) keys() (all seal.Keys, first uint8, err error) {
 		return nil, 0, wrong("has %d bytes; must have at most %d", len(text), maxKeyFile)
 	}
 	all = seal.Keys{}
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}

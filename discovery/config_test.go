@@ -62,6 +62,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	c.KeyFile = t.TempDir() // as a pipe, which nobody may write to
+	_, _, err := c.keys()
+	check.ErrorHas(t, err, "discovery: Config.KeyFile: ", "must be a regular file")
 	c.KeyFile = "/nowhere"
 	if _, err := New(nil, c); err == nil || !strings.Contains(err.Error(), "KeyFile") {
 		t.Errorf("%v", err)

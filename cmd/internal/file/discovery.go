@@ -30,14 +30,21 @@ func (d *Discovery) Check() error {
 	return w.Err()
 }
 
+// tunnelOf returns the place of the tunnel that a section names, unless that has failed, and adds an error if there is none.
+func (c *Config) tunnelOf(r *conf.Report, key, name string) (i int, ok bool) {
+	if r.Failed(key) {
+		return 0, false
+	}
+	if i = slices.IndexFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == name }); i < 0 {
+		r.Fail(key, name, "no such tunnel")
+	}
+	return i, i >= 0
+}
+
 // discovered tests what the section says of the node's part.
 func (c *Config) discovered(r *conf.Report, d *Discovery) {
-	if r.Failed("discovery.tunnel") {
-		return
-	}
-	i := slices.IndexFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == d.Tunnel })
-	if i < 0 {
-		r.Fail("discovery.tunnel", d.Tunnel, "no such tunnel")
+	i, ok := c.tunnelOf(r, "discovery.tunnel", d.Tunnel)
+	if !ok {
 		return
 	}
 	t := &c.Tunnels[i]

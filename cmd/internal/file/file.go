@@ -71,11 +71,7 @@ func (c *Config) sections(r *conf.Report) {
 	}
 	if o := c.OVSDB; o != nil && !r.Told("ovsdb") {
 		r.Ask("ovsdb", *o, o.Check)
-		is := func(t node.Tunnel) bool { return t.Name == o.Tunnel }
-		if i := slices.IndexFunc(c.Tunnels, is); r.Failed("ovsdb.tunnel") {
-		} else if i < 0 {
-			r.Fail("ovsdb.tunnel", o.Tunnel, "no such tunnel")
-		} else if c.Tunnels[i].Type != encap.TypeVXLAN {
+		if i, ok := c.tunnelOf(r, "ovsdb.tunnel", o.Tunnel); ok && c.Tunnels[i].Type != encap.TypeVXLAN {
 			r.Fail("ovsdb.tunnel", o.Tunnel, "tunnels[%d] must have the type vxlan", i)
 		}
 	}
