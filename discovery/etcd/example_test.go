@@ -35,5 +35,5 @@ func Example() {
 		return
 	}
 	_ = sp.Run(context.Background())
-	// Output: discovery: Config.KeyFile: open /etc/vxswitch/discovery.key: no such file or directory
+	// Output: discovery: Config.KeyFile: "/etc/vxswitch/discovery.key": no such file or directory
 }
