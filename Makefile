@@ -98,6 +98,7 @@ cross:
 # Every test runs under the race detector, but for those with nothing in them for it: what only measures, boots guests, pastes pages
 # or starts programs, those that only ever have one packet or one goroutine, and of p2p those that start it as a program.
 APART = /bench|/internal/lab/(docs|qemu|vectors)$$|/examples/p2p$$
+race: export GORACE = suppressions=$(CURDIR)/internal/lab/gobgp/races.txt
 race:
 	$(call LIVE,1,$$($(GO) list $(ALL) | grep -vE '$(APART)')) $(WIDE) -race -shuffle=on -timeout 40m -skip '$(ALONE)|$(SINGLE)'
 	$(GO) test -race -shuffle=on -timeout 40m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
