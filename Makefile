@@ -11,7 +11,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 
 # Modules of their own, which ./... does not reach. go.work lists them too, so that ./examples/... is reached from here.
-MODULES = bgp calico calico/kube cmd discovery evpn evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
+MODULES = bgp calico calico/kube cmd discovery evpn evpn/bench evpn/internal/oracle examples flannel flannel/kube hostnet metrics offload ovsdb release
 
 # So that clones of the same files share the compiler's cache.
 export GOFLAGS += -trimpath
@@ -197,7 +197,7 @@ discovery-bench:
 	$(GO) test -C discovery . -count=1 -v -run '^TestConverge$$' -timeout 20m -discovery.results $(CURDIR)/bench/results
 
 evpn-bench:
-	$(GO) test -C evpn ./bench -count=1 -v -run '^Test(Bench|Growth)$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
+	$(GO) test -C evpn/bench . -count=1 -v -run '^Test(Bench|Growth)$$' -timeout 1h -evpn.results $(CURDIR)/bench/results
 
 # Nodes of a flannel network beside the real flanneld, as root: how fast they follow leases. Seven minutes on a machine
 # that does nothing else; flanneld is built before, if it is not in the cache.

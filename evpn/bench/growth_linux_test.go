@@ -11,8 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// TestGrowth measures what a route costs as their number grows, and how long a frame between two ports of the segment that
-// the routes are for takes meanwhile.
+// TestGrowth measures what a route costs as their number grows, and how long frames between two ports of the segment that
+// the routes are for take meanwhile: those that the node's workers pass on, and those of a flow that the kernel carries.
 func TestGrowth(t *testing.T) {
 	netns.RequireRoot(t)
 	g := &growth{tool.NewReport(nil)}
@@ -50,7 +50,7 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 		l.Advertise(host(i, vteps[0], 0))
 	}
 	l.leaf.IP("link", "set", "eth0", "down") // no session yet
-	c := startNode(t, l.leaf, ahead...)
+	c := startNode(t, l.leaf, append(ahead, datapath+"=kernel")...)
 	defer c.stop()
 	p := startProbe(t, l.leaf)
 	defer p.stop()
@@ -59,15 +59,19 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 		g.Add(what+" of a route", "µs", "ratio at most 1.25", tool.Median, who, float64(to.Sub(from).Microseconds())/float64(routes))
 	}
 	frames := func(when string) {
-		took := p.took()
-		name := "a frame, " + when + ", "
-		for _, x := range []struct {
-			name string
-			at   float64
-		}{{"p50", tool.Median}, {"p99.9", 0.999}, {"longest", 1}} {
-			g.Add(name+x.name, "µs", "", tool.Median, who, tool.Quantile(took, x.at))
+		for w, name := range [ways]string{byUser: "a frame, ", byKernel: "a flow, "} {
+			took := p.took(way(w))
+			for _, x := range []struct {
+				name string
+				at   float64
+			}{{"p50", tool.Median}, {"p99.9", 0.999}, {"longest", 1}} {
+				g.Add(name+when+", "+x.name, "µs", "", tool.Median, who, tool.Quantile(took, x.at))
+			}
 		}
 	}
+	c.carried(100)
+	p.took(byUser)
+	p.took(byKernel)
 	time.Sleep(2 * time.Second)
 	frames("no routes yet")
 	stop := busy(t)
@@ -81,7 +85,8 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	frames("import")
 	time.Sleep(2 * time.Second)
 	g.Add("resident for a route", "KiB", "ratio at most 1.25", tool.Median, who, check.Must(tool.Resident(c.pids()...))(t)*1024/float64(routes))
-	p.took()
+	p.took(byUser)
+	p.took(byKernel)
 	begun := time.Now()
 	for i := range routes {
 		l.Withdraw(host(i, vteps[0], 0).Key)

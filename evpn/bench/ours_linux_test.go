@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/offload"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -33,6 +35,9 @@ type ours struct {
 }
 
 func startOurs(t *testing.T, h *netns.Host) contender { return startNode(t, h, "env") }
+
+// datapath is the variable of the environment with the datapath of the node.
+const datapath = "VXSWITCH_EVPN_DATAPATH"
 
 // startNode starts a node by a command such as env.
 func startNode(t *testing.T, h *netns.Host, by ...string) *ours {
@@ -66,13 +71,14 @@ func (o *ours) ask(format string, args ...any) (at time.Time) {
 
 func (o *ours) hosts(at netip.Addr, n int) time.Time        { return o.ask("hosts %v %d", at, n) }
 func (o *ours) prefixes(n int) time.Time                    { return o.ask("prefixes %v %d", leafAddr, n) }
+func (o *ours) carried(n int)                               { o.ask("carried %v %d", leafAddr, n) }
 func (o *ours) host(mac frame.MAC, at netip.Addr) time.Time { return o.ask("%v %v 1", mac, at) }
 func (o *ours) pids() []int                                 { return []int{o.proc.PID()} }
 func (o *ours) stop()                                       { o.conn.Close(); o.proc.Kill() }
 
 // serve is the node. It listens on a socket and prints "ready".
 func serve(socket string) error {
-	n, err := node.New(&node.Options{Owners: []string{evpn.DefaultOwner}})
+	n, err := node.New(&node.Options{Owners: []string{evpn.DefaultOwner}, Offload: func(sw *vswitch.Switch) (io.Closer, error) { return offload.New(sw, nil) }})
 	if err != nil {
 		return err
 	}
@@ -82,6 +88,11 @@ func serve(socket string) error {
 	}
 	tunnels := []node.SegmentTunnel{{Tunnel: "vx", AttachConfig: vswitch.AttachConfig{NoLearn: true}}}
 	err = n.Update(func(c *node.Config) error {
+		if by := os.Getenv(datapath); by != "" {
+			if err := c.Datapath.UnmarshalText([]byte(by)); err != nil {
+				return err
+			}
+		}
 		c.Ports = []node.Port{{Name: portA}, {Name: portB}} // of the probe
 		return nil
 	})
@@ -134,6 +145,13 @@ func serve(socket string) error {
 		if what != "hosts" {
 			pause = 100 * time.Microsecond
 		}
+		if what == "carried" {
+			if err := waitCarried(n, uint64(want)); err != nil {
+				return err
+			}
+			fmt.Fprintln(c, time.Now().UnixNano())
+			continue
+		}
 		if what == "prefixes" {
 			waitPrefixes(n, want, &prefixes)
 			fmt.Fprintln(c, time.Now().UnixNano())
@@ -143,6 +161,19 @@ func serve(socket string) error {
 			time.Sleep(pause)
 		}
 		fmt.Fprintln(c, time.Now().UnixNano())
+	}
+}
+
+// waitCarried waits until the kernel has carried so many frames.
+func waitCarried(n *node.Node, want uint64) error {
+	for {
+		switch st, err := n.Offload().(*offload.Offload).Stats(); {
+		case err != nil:
+			return err
+		case st.Carried.Frames >= want:
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -20,17 +21,48 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// The ports of the node between which the probe's frames go, and their EtherType, one for experiments.
+// The ports of the node between which the probe's frames go.
 const (
-	portA     = "pa"
-	portB     = "pb"
-	etherType = 0x88b5
+	portA = "pa"
+	portB = "pb"
 )
+
+// A way is that of frames through the node: its workers, which get those of an EtherType for experiments, or the kernel, which carries flows.
+type way int
+
+const (
+	byUser way = iota
+	byKernel
+	ways
+)
+
+// frames are those of each way, at whose end there is room for a time.
+var frames = [ways][]byte{
+	byUser: slices.Concat(atob, []byte{0x88, 0xb5}, make([]byte, 40)),
+	byKernel: slices.Concat(atob, []byte{0x08, 0x00}, []byte{0x45, 0, 0, 36, 0, 0, 0x40, 0, 64, 17, 0x26, 0xc7, 10, 0, 0, 1, 10, 0, 0, 2}, // IPv4
+		[]byte{0x30, 0x39, 0x30, 0x39, 0, 16, 0, 0}, make([]byte, 8)), // UDP without a checksum
+}
+
+var (
+	macA, macB = frame.MAC{2, 0xff, 0, 0, 0, 1}, frame.MAC{2, 0xff, 0, 0, 0, 2}
+	atob       = slices.Concat(macB[:], macA[:])
+)
+
+// timeIn returns the place of the time in a frame, and the way that it is of; ok is false for frames of others.
+func timeIn(p []byte) (at []byte, w way, ok bool) {
+	for w, f := range frames {
+		if n := len(f) - 8; len(p) >= len(f) && bytes.Equal(p[:n], f[:n]) {
+			return p[n:], way(w), true
+		}
+	}
+	return nil, 0, false
+}
 
 // probeProgram is the variable of the environment that makes this program a probe.
 const probeProgram = "VXSWITCH_EVPN_PROBE"
 
-// A probe sends a frame from one port of the node to the other every millisecond, in a program of its own, and says how long each took.
+// A probe sends a frame of each way from one port of the node to the other every millisecond, in a program of its own, and says how long
+// each took.
 type probe struct {
 	t    *testing.T
 	proc *netns.Proc
@@ -53,11 +85,11 @@ func startProbe(t *testing.T, h *netns.Host) *probe {
 	return p
 }
 
-// took returns how many microseconds each frame took since the last call. All must have come.
-func (p *probe) took() (list []float64) {
+// took returns how many microseconds each frame of a way took since the last call. All must have come.
+func (p *probe) took(w way) (list []float64) {
 	p.t.Helper()
 	p.conn.SetDeadline(time.Now().Add(soon))
-	_, err := fmt.Fprintln(p.conn, "took")
+	_, err := fmt.Fprintln(p.conn, int(w))
 	line := ""
 	if err == nil {
 		line, err = p.in.ReadString('\n')
@@ -85,7 +117,7 @@ func (p *probe) took() (list []float64) {
 
 func (p *probe) stop() { p.conn.Close(); p.proc.Kill() }
 
-// flights are the frames of a probe.
+// flights are the frames of a way.
 type flights struct {
 	sync.Mutex
 	sent, come int
@@ -102,8 +134,7 @@ func serveProbe(socket string) error {
 	if err != nil {
 		return err
 	}
-	a, b := frame.MAC{2, 0xff, 0, 0, 0, 1}, frame.MAC{2, 0xff, 0, 0, 0, 2}
-	if _, err := unix.Write(in, probeFrame(a, b)); err != nil { // the node learns where b is
+	if _, err := unix.Write(in, slices.Concat(macA[:], macB[:], frames[byUser][12:])); err != nil { // the node learns where b is
 		return err
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -111,17 +142,21 @@ func serveProbe(socket string) error {
 	if err != nil {
 		return err
 	}
-	var f flights
+	var list [ways]flights
 	begun := time.Now()
-	go f.send(out, probeFrame(b, a), begun)
-	go f.receive(in, begun)
+	go send(&list, out, begun)
+	go receive(&list, in, begun)
 	fmt.Println("ready")
 	c, err := l.Accept()
 	if err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		fmt.Fprintln(c, f.report())
+		w, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(c, list[w].report())
 	}
 	return nil
 }
@@ -143,28 +178,33 @@ func (f *flights) report() string {
 	return strings.Trim(fmt.Sprint(append([]int64{int64(lost)}, took...)), "[]")
 }
 
-func (f *flights) send(fd int, p []byte, begun time.Time) {
+func send(list *[ways]flights, fd int, begun time.Time) {
 	for {
 		time.Sleep(time.Millisecond)
-		f.Lock()
-		f.sent++
-		f.Unlock()
-		binary.BigEndian.PutUint64(p[14:], uint64(time.Since(begun)))
-		unix.Write(fd, p)
+		for w := range list {
+			f, p := &list[w], frames[w]
+			f.Lock()
+			f.sent++
+			f.Unlock()
+			binary.BigEndian.PutUint64(p[len(p)-8:], uint64(time.Since(begun)))
+			unix.Write(fd, p)
+		}
 	}
 }
 
-func (f *flights) receive(fd int, begun time.Time) {
+func receive(list *[ways]flights, fd int, begun time.Time) {
 	p := make([]byte, 2048)
 	for {
 		n, from, err := unix.Recvfrom(fd, p, 0)
 		if err != nil {
 			return
 		}
-		if at, ok := from.(*unix.SockaddrLinklayer); n < 22 || !ok || at.Pkttype == unix.PACKET_OUTGOING {
+		at, w, ok := timeIn(p[:n])
+		if from, is := from.(*unix.SockaddrLinklayer); !ok || !is || from.Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		took := time.Since(begun) - time.Duration(binary.BigEndian.Uint64(p[14:]))
+		took := time.Since(begun) - time.Duration(binary.BigEndian.Uint64(at))
+		f := &list[w]
 		f.Lock()
 		f.come++
 		f.took = append(f.took, took.Microseconds())
@@ -172,22 +212,13 @@ func (f *flights) receive(fd int, begun time.Time) {
 	}
 }
 
-// probeFrame returns a frame with room for a time.
-func probeFrame(dst, src frame.MAC) []byte {
-	p := make([]byte, 60)
-	copy(p, dst[:])
-	copy(p[6:], src[:])
-	binary.BigEndian.PutUint16(p[12:], etherType)
-	return p
-}
-
-// openPort opens a packet socket for the probe's frames on an interface.
+// openPort opens a packet socket on an interface.
 func openPort(name string) (int, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
 		return 0, err
 	}
-	const protocol = etherType>>8 | etherType&0xff<<8 // in network order
+	const protocol = unix.ETH_P_ALL << 8 // in network order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return 0, err
