@@ -49,9 +49,7 @@ func TestPeersPassword(t *testing.T) {
 	m.ours.wantSessions("both have it", "10.0.0.2", "10.0.0.3")
 	m.ours.want("routes of both", way2, way3)
 
-	other := filepath.Join(t.TempDir(), "other")
-	check.OK(t, os.WriteFile(other, []byte("another"), 0o600))
-	c.Peers[0].PasswordFile = other
+	check.OK(t, os.WriteFile(file, []byte("another"), 0o600))
 	m.ours.set(c)
 	m.ours.wantSessions("another password")
 	m.ours.want("no routes")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,10 +39,27 @@ func testPasswordFile(t *testing.T, name, section string) {
 	if e := state(); !strings.Contains(e, `"state":"running"`) || !strings.Contains(e, `"peers":1`) {
 		t.Error(e)
 	}
-	r.write(plain)
-	if status, text := r.ask("POST", "/v1/reload", ""); status != http.StatusOK {
+	reload := func(text string, want string) {
+		t.Helper()
+		r.write(text)
+		if _, got := r.ask("POST", "/v1/reload", ""); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	reload(plain, "")
+
+	// A reload reads a file again that the section still names, and a change of something else does not.
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("one\n"), 0o600))
+	named := strings.Replace(with, "nowhere", secret, 1)
+	reload(named, "reloaded")
+	must(t, os.WriteFile(secret, []byte(strings.Repeat("x", 81)), 0o600))
+	if status, text := r.ask("PUT", "/v1/config/segments/77", `{"vni": 77}`); status != http.StatusOK {
 		t.Error(status, text)
 	}
+	reload(named, "must have 1 to 80")
+	must(t, os.WriteFile(secret, []byte("two\n"), 0o600))
+	reload(named, "reloaded")
 
 	r.stop()
 	r = begin(t, with)

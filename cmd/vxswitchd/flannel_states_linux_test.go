@@ -90,7 +90,7 @@ func TestFlannelStates(t *testing.T) {
 	if err := ask(s.getFlannel, new(api.Flannel)); err == nil || err.Error() != "the configuration has no section flannel" || ask(s.getFlannelLeases, new([]any)) == nil || k.trouble() != "" || len(metrics()) != 0 {
 		t.Errorf("without the section: %v", err)
 	}
-	k.change(&flanneld.Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(t.TempDir(), "subnet.env")})(true)
+	k.change(&flanneld.Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(t.TempDir(), "subnet.env")}, false)(true)
 	defer k.end(false)
 	fake.Until(t, "there is no network", func() bool { return state().Error != "" })
 	if f := state(); f.State != "starting" || !strings.Contains(k.trouble(), "flannel is starting since ") || !strings.Contains(k.trouble(), "there is no network") || f.Lease != nil {
@@ -152,8 +152,8 @@ func TestFlannelReadWhileItChanges(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for range 50000 {
-			k.change(&flanneld.Config{Pods: 200})(true)
-			k.change(nil)(true)
+			k.change(&flanneld.Config{Pods: 200}, false)(true)
+			k.change(nil, false)(true)
 		}
 	}()
 	for n := 0; ; n++ {

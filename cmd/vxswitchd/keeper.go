@@ -104,10 +104,10 @@ func (k *keeper[C, P]) trouble() string {
 }
 
 // change stops the plane if the section becomes another one. The caller changes the node, and then calls done, which starts the
-// new section, or with ok false, if the change has failed, the old one.
-func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
+// new section, or with ok false, if the change has failed, the old one. With reread, a section that stays as it is reads its files again.
+func (k *keeper[C, P]) change(next *C, reread bool) (done func(ok bool)) {
 	old := k.config()
-	if reflect.DeepEqual(old, next) {
+	if k.stays(next, reread) {
 		return func(bool) {}
 	}
 	anew := old != nil && next != nil && k.anew != nil && k.anew(old, next)
@@ -127,9 +127,14 @@ func (k *keeper[C, P]) change(next *C) (done func(ok bool)) {
 	}
 }
 
-// unreadable returns the errors in files of the next section, if it is another one.
-func (k *keeper[C, P]) unreadable(next *C) error {
-	if next == nil || reflect.DeepEqual(k.config(), next) {
+// stays reports whether nothing is to be done for the next section.
+func (k *keeper[C, P]) stays(next *C, reread bool) bool {
+	return reflect.DeepEqual(k.config(), next) && (next == nil || k.files == nil || !reread)
+}
+
+// unreadable returns the errors in files of the next section, if it is another one or they are read again.
+func (k *keeper[C, P]) unreadable(next *C, reread bool) error {
+	if next == nil || k.stays(next, reread) {
 		return nil
 	}
 	return k.withKeys(k.files(next))

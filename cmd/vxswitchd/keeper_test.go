@@ -66,7 +66,7 @@ func (k *fakeKeeper) planes() []*fakePlane {
 }
 
 // set is a change of the file that succeeds.
-func (k *fakeKeeper) set(c *int) { k.change(c)(true) }
+func (k *fakeKeeper) set(c *int) { k.change(c, false)(true) }
 
 func section(c int) *int { return &c }
 
@@ -124,12 +124,12 @@ func TestKeeperChanges(t *testing.T) {
 		k.set(section(1))
 		synctest.Wait()
 		k.set(section(1))
-		k.change(section(1))(false)
+		k.change(section(1), false)(false)
 		synctest.Wait()
 		if len(k.planes()) != 1 || k.planes()[0].ended.Load() {
 			t.Fatalf("an equal section has %d planes", len(k.planes()))
 		}
-		done := k.change(section(2))
+		done := k.change(section(2), false)
 		if !k.planes()[0].ended.Load() || k.planes()[0].left.Load() {
 			t.Error("the old one goes on while the node changes, or has left")
 		}
@@ -138,7 +138,7 @@ func TestKeeperChanges(t *testing.T) {
 		if len(k.planes()) != 2 || k.planes()[1].section != 2 || *k.config() != 2 {
 			t.Fatalf("%d planes", len(k.planes()))
 		}
-		k.change(nil)(false) // the node has refused something else
+		k.change(nil, false)(false) // the node has refused something else
 		synctest.Wait()
 		if !k.planes()[1].left.Load() || len(k.planes()) != 3 || k.planes()[2].section != 2 || k.planes()[2].left.Load() {
 			t.Fatalf("%d planes", len(k.planes()))
@@ -194,12 +194,22 @@ func TestKeeperConfigures(t *testing.T) {
 		}
 		k.set(section(1))
 		want(1, 1)
-		done := k.change(section(2))
+		done := k.change(section(2), false)
 		want(1, 1)
 		done(true)
 		want(1, 2, 2)
-		k.change(section(3))(false)
+		k.change(section(3), false)(false)
 		want(1, 2, 2)
+		k.change(section(2), true)(true) // it has no files
+		want(1, 2, 2)
+		k.files = func(*int) error { return nil }
+		k.change(section(2), false)(true)
+		want(1, 2, 2)
+		k.change(section(2), true)(false)
+		want(1, 2, 2)
+		k.change(section(2), true)(true)
+		want(1, 2, 2, 2)
+		given = given[:1]
 		k.set(section(1)) // anew
 		want(2, 1, 2)
 		refuse = errors.New("not while it runs")

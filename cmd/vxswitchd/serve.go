@@ -68,7 +68,7 @@ func serve(ctx context.Context, name string, cfg *file.Config, metrics string, a
 	defer d.close()
 
 	cfg.Config = *restoreOwned(&cfg.Config, errs)
-	if err := d.change(cfg); err != nil {
+	if err := d.change(cfg, false); err != nil {
 		return located(name, err)
 	}
 	if err := d.api.alone(d.forget); err != nil {
@@ -120,7 +120,7 @@ func (d *daemon) reload() error {
 		return located(d.file, err)
 	}
 	cfg.Config = *adopted
-	if err := d.apply(cfg); err != nil {
+	if err := d.replace(cfg, true); err != nil {
 		return located(d.file, err)
 	}
 	fmt.Fprintln(d.out, "reloaded")
@@ -130,18 +130,22 @@ func (d *daemon) reload() error {
 // hangup reloads after SIGHUP, as a change among those of the socket.
 func (d *daemon) hangup() error { return d.api.alone(d.reload) }
 
-// apply is change for a node that runs: a section that would end, because its files cannot be read, is an error.
-func (d *daemon) apply(cfg *file.Config) error {
-	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN), d.api.bgp.unreadable(cfg.BGP), d.api.calico.unreadable(cfg.Calico), d.api.discovery.unreadable(cfg.Discovery)} {
+// apply carries out a change over the socket.
+func (d *daemon) apply(cfg *file.Config) error { return d.replace(cfg, false) }
+
+// replace is change for a node that runs: a section that would end, because its files cannot be read, is an error.
+func (d *daemon) replace(cfg *file.Config, reread bool) error {
+	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN, reread), d.api.bgp.unreadable(cfg.BGP, reread), d.api.calico.unreadable(cfg.Calico, reread), d.api.discovery.unreadable(cfg.Discovery, reread)} {
 		if err != nil {
 			return err
 		}
 	}
-	return d.change(cfg)
+	return d.change(cfg, reread)
 }
 
-// change applies cfg to the node, the sections and the socket, or to none of them.
-func (d *daemon) change(cfg *file.Config) error {
+// change applies cfg to the node, the sections and the socket, or to none of them. With reread, sections that stay as they are read the
+// files that they name again, such as those of passwords.
+func (d *daemon) change(cfg *file.Config, reread bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -156,7 +160,7 @@ func (d *daemon) change(cfg *file.Config) error {
 		}
 	}
 	was, workloads := d.n.Config(), workloadsOf(d.api.calico.config())
-	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel), d.api.evpn.change(cfg.EVPN), d.api.bgp.change(cfg.BGP), d.api.calico.change(cfg.Calico), d.api.ovsdb.change(cfg.OVSDB), d.api.discovery.change(cfg.Discovery)}
+	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel, reread), d.api.evpn.change(cfg.EVPN, reread), d.api.bgp.change(cfg.BGP, reread), d.api.calico.change(cfg.Calico, reread), d.api.ovsdb.change(cfg.OVSDB, reread), d.api.discovery.change(cfg.Discovery, reread)}
 	err := d.api.calico.guard(workloads, workloadsOf(cfg.Calico))
 	if err == nil {
 		err = saveOwned(&cfg.Config)
