@@ -146,6 +146,7 @@ var outside = map[string][]string{
 	"calico/kube":               {"k8s.io/api/core/v1", "k8s.io/api/networking/v1", "k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/watch", "k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/client-go/tools/clientcmd"},
 	"bgp/internal/gobgp":        {"github.com/osrg/gobgp/v4/api", "github.com/osrg/gobgp/v4/pkg/apiutil", "github.com/osrg/gobgp/v4/pkg/packet/bgp", "github.com/osrg/gobgp/v4/pkg/server"},
 	"evpn/internal/bgp":         {"golang.org/x/sys/unix"},
+	"ovsdb/internal/store":      {"golang.org/x/sys/unix"},
 	"evpn/internal/unnumbered":  {"golang.org/x/net/ipv6", "golang.org/x/sys/unix"},
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"offload":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netlink/nl", "golang.org/x/sys/unix"},

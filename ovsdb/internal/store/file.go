@@ -24,45 +24,63 @@ const maxRecord = 1 << 30
 type file struct {
 	path  string
 	f     *os.File
+	lock  *os.File
 	size  int64 // of what is there
 	small int64 // when it was written anew
 	torn  bool  // something is behind size that is to go
 }
 
 // Open returns the database that a file has, and makes the file if there is none. torn is how many bytes at the end of the file were of
-// a record that was not written whole; they are gone. No other program may use the file meanwhile.
+// a record that was not written whole; they are gone. On Linux the file is locked as ovsdb-server and ovsdb-tool do it: it is an error that
+// another program uses it.
 func Open(path string, s *Schema, l Limits) (db *Database, torn int64, err error) {
 	db = New(s, l)
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	db.file = &file{path: path}
+	if db.file.lock, err = lock(lockPath(path)); err == nil {
+		torn, err = db.open()
+	}
+	if err != nil {
+		db.Close()
+		return nil, 0, fmt.Errorf("%s: %w", path, plain(err))
+	}
+	return db, torn, nil
+}
+
+// plain returns what has happened to a file, whose path the caller names.
+func plain(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// lockPath returns the file that is locked in place of another.
+func lockPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".~lock~")
+}
+
+// open reads the file.
+func (db *Database) open() (torn int64, err error) {
+	f := db.file
+	f.f, err = os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		db.file = &file{path: path}
-		return db, 0, db.rewrite()
+		return 0, db.rewrite()
 	}
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			db, err = nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}()
-	size, err := db.load(f)
-	if err != nil {
-		return nil, 0, err
+	if f.size, err = db.load(f.f); err != nil {
+		return 0, err
 	}
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, 0, err
+	f.small = f.size
+	end, err := f.f.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = f.cut()
 	}
-	if err := f.Truncate(size); err != nil {
-		return nil, 0, err
-	}
-	if _, err := f.Seek(size, io.SeekStart); err != nil {
-		return nil, 0, err
-	}
-	db.file = &file{path: path, f: f, size: size, small: size}
-	return db, end - size, nil
+	return end - f.size, err
 }
 
 // Close closes the file.
@@ -70,6 +88,7 @@ func (db *Database) Close() error {
 	if db.file == nil {
 		return nil
 	}
+	defer db.file.lock.Close()
 	return db.file.f.Close()
 }
 
