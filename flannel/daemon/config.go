@@ -21,7 +21,6 @@ type Config struct {
 	Mode Mode `json:"mode,omitzero"` // who routes to pods
 
 	etcd.Config
-	PasswordFile string `json:"etcdPasswordFile,omitzero"` // file with the password of that user, which is no setting, because settings are shown; default none
 
 	Iface         []string   `json:"iface,omitempty"`        // interface to other nodes, by its name or address: the first that is there; default that of the default route
 	IfaceRegex    []string   `json:"ifaceRegex,omitempty"`   // likewise by regular expressions of names and addresses, after those of Iface
@@ -71,9 +70,6 @@ func (c *Config) Check() error {
 	w.Add("", c.Config.Check())
 	if c.Mode > TAP {
 		w.Want("Mode", uint8(c.Mode), "l3 or tap")
-	}
-	if c.PasswordFile != "" && c.Username == "" {
-		w.Wrong("PasswordFile", c.PasswordFile, "requires a user name")
 	}
 	for _, e := range c.IfaceRegex {
 		if _, err := regexp.Compile(e); err != nil {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -102,7 +101,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	store := d.o.Store
 	if store == nil {
 		kv, err := d.connect(ctx)
-		if kv == nil {
+		if err != nil && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		defer kv.Close()
@@ -141,48 +143,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// connect returns the store of the settings. With a user name it has to reach etcd, for which it tries until ctx ends: then it returns
-// nil, and no error.
+// connect returns the store of the settings. With a user name it has to reach etcd, for which it tries until ctx ends.
 func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
 	for {
-		kv, err := d.etcd(ctx)
+		kv, err := etcd.Open(ctx, &d.cfg.Config)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return kv, err
 		}
 		d.log.Warn("waiting for etcd", "err", err)
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil, ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-// etcd returns the store of the settings, nil and no error if ctx ends first.
-func (d *Daemon) etcd(ctx context.Context) (*etcd.Store, error) {
-	c := d.cfg.Config
-	if d.cfg.PasswordFile != "" {
-		b, err := os.ReadFile(d.cfg.PasswordFile)
-		if err != nil {
-			return nil, fmt.Errorf("etcdPasswordFile: %w", err)
-		}
-		c.Password = string(bytes.TrimRight(b, "\r\n"))
-	}
-	var kv *etcd.Store
-	var err error
-	made := make(chan struct{})
-	go func() { kv, err = etcd.New(&c); close(made) }()
-	select {
-	case <-made:
-		return kv, err
-	case <-ctx.Done():
-	}
-	go func() {
-		if <-made; kv != nil {
-			kv.Close()
-		}
-	}()
-	return nil, nil
 }
 
 // newPlane puts together what keeps a lease in a store.

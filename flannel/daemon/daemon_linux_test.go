@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,6 +97,31 @@ func TestEtcdIsAway(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A password that cannot be read, such as one in a pipe, which nobody may ever write to, is an error.
+func TestPasswordFile(t *testing.T) {
+	h, x := host(t)
+	dir := t.TempDir()
+	c := &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(dir, "subnet.env")}
+	c.Username, c.PasswordFile = "node", filepath.Join(dir, "password")
+	if err := syscall.Mkfifo(c.PasswordFile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(c, &Options{Node: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go h.Do(func() { ended <- d.Run(t.Context()) })
+	select {
+	case err := <-ended:
+		if want := "etcd: password: " + c.PasswordFile + ": it is a pipe; must be a regular file"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for somebody who writes to the pipe")
 	}
 }
 

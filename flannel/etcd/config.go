@@ -34,6 +34,8 @@ type Config struct {
 	Username string `json:"etcdUsername,omitzero"` // name of a user in etcd; default none
 	Password string
 
+	PasswordFile string `json:"etcdPasswordFile,omitzero"` // file with the password of that user in its first line, which is no setting, because settings are shown; default none
+
 	CertFile string `json:"etcdCertFile,omitzero"` // the client's certificate, a PEM file that is read again for each connection; default none
 	KeyFile  string `json:"etcdKeyFile,omitzero"`  // its key, likewise
 	CAFile   string `json:"etcdCAFile,omitzero"`   // certificates that sign those of the members, a PEM file; default those of the system
@@ -66,6 +68,9 @@ func (c *Config) Check() error {
 	}
 	if c.Password != "" && c.Username == "" {
 		w.Wrong("Username", c.Username, "it is needed with a password")
+	}
+	if c.PasswordFile != "" && c.Username == "" {
+		w.Wrong("PasswordFile", c.PasswordFile, "requires a user name")
 	}
 	if c.TTL != 0 && (c.TTL < minTTL || c.TTL > maxTTL || c.TTL%time.Second != 0) {
 		w.Want("TTL", c.TTL, "full seconds from %v to %v, or 0 for %v", minTTL, maxTTL, flannel.DefaultTTL)

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/vxswitch/vxswitch/internal/secret"
 )
 
 // A conn is a client of etcd that says why it has no answer.
@@ -44,6 +46,13 @@ func (c *conn) open(ctx context.Context, cfg *Config) error {
 		return err
 	}
 	c.cfg = cfg.full()
+	if file := c.cfg.PasswordFile; file != "" {
+		password, err := secret.Password(file)
+		if err != nil {
+			return fmt.Errorf("etcd: password: %s: %w", file, err)
+		}
+		c.cfg.Password = password
+	}
 	t, err := c.cfg.tls()
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/secret"
@@ -30,31 +29,18 @@ type Settings struct {
 
 func (s *Settings) config() *Config {
 	return &Config{
-		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, CertFile: s.CertFile, KeyFile: s.KeyFile, CAFile: s.CAFile, TLS: s.TLS,
-		Timeout: s.Timeout, KeepAlive: s.KeepAlive,
+		Endpoints: s.Endpoints, Username: s.Username, Password: s.Password, PasswordFile: s.PasswordFile,
+		CertFile: s.CertFile, KeyFile: s.KeyFile, CAFile: s.CAFile, TLS: s.TLS, Timeout: s.Timeout, KeepAlive: s.KeepAlive,
 	}
 }
 
-// Dial makes a client as [Dial] does, with the password of the file.
-func (s *Settings) Dial(ctx context.Context) (*Client, error) {
-	c := s.config()
-	if s.PasswordFile != "" {
-		password, err := secret.Password(s.PasswordFile)
-		if err != nil {
-			return nil, fmt.Errorf("etcd: password: %s: %w", s.PasswordFile, err)
-		}
-		c.Password = password
-	}
-	return Dial(ctx, c)
-}
+// Dial makes a client as the function [Dial] does.
+func (s *Settings) Dial(ctx context.Context) (*Client, error) { return Dial(ctx, s.config()) }
 
 // Check returns the errors in the settings as [setting.Errors].
 func (s *Settings) Check() error {
 	w := setting.Of("etcd: Settings")
 	w.Add("", s.config().Check())
-	if s.PasswordFile != "" && s.Username == "" {
-		w.Wrong("PasswordFile", s.PasswordFile, "requires a user name")
-	}
 	return w.Err()
 }
 

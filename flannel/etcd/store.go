@@ -27,9 +27,12 @@ type Store struct {
 var _ flannel.KV = (*Store)(nil)
 
 // New makes a store. It connects when it is used, but with a Username at once.
-func New(cfg *Config) (*Store, error) {
+func New(cfg *Config) (*Store, error) { return Open(context.Background(), cfg) }
+
+// Open is New for a store whose calls end with ctx.
+func Open(ctx context.Context, cfg *Config) (*Store, error) {
 	s := &Store{wrote: map[clientv3.LeaseID]bool{}, fixed: map[string]int64{}}
-	if err := s.open(context.Background(), cfg); err != nil {
+	if err := s.open(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return s, nil
