@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"strings"
 
+	"github.com/vxswitch/vxswitch/internal/jsontype"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -56,47 +56,12 @@ func decode(b []byte, to any) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	value := t.Value // of numbers, and of what is wrong
-	if kind, number, ok := strings.Cut(value, " "); ok && kind == "number" {
-		value = number
-	} else if v := field(b, t.Field); t.Type != reflect.TypeFor[text]() && t.Type != reflect.TypeFor[address]() && v != nil {
-		value = string(v)
+	value, allowed := jsontype.Explain(b, t)
+	switch t.Type {
+	case reflect.TypeFor[text]():
+		value, allowed = t.Value, "a string without escapes"
+	case reflect.TypeFor[address]():
+		value, allowed = t.Value, "an address"
 	}
-	return setting.Errors{{Path: t.Field, Value: setting.Literal(clip(value, 200)), Allowed: allowed(t.Type)}}
-}
-
-// field returns the value of an object's field, or the whole of it if there is no name.
-func field(b []byte, name string) json.RawMessage {
-	if name == "" {
-		return b
-	}
-	var all map[string]json.RawMessage
-	json.Unmarshal(b, &all)
-	for k, v := range all {
-		if strings.EqualFold(k, name) {
-			return v
-		}
-	}
-	return nil
-}
-
-// allowed says what a field takes.
-func allowed(t reflect.Type) string {
-	switch {
-	case t == reflect.TypeFor[text]():
-		return "a string without escapes"
-	case t == reflect.TypeFor[address]():
-		return "an address"
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Uint, reflect.Uint32:
-		return "a whole number, 0 or more"
-	case reflect.Int:
-		return "a whole number"
-	}
-	return "an object"
+	return setting.Errors{{Path: t.Field, Value: setting.Literal(clip(value, 200)), Allowed: allowed}}
 }

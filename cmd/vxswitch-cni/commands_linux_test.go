@@ -308,6 +308,7 @@ func TestConfig(t *testing.T) {
 		`"vni": 16777216`:           {types.ErrInvalidNetworkConfig, "vni: 16777216: must be 0 to 16777215"},
 		`"vni": -1`:                 {types.ErrInvalidNetworkConfig, "vni: -1: must be 0 to 16777215"},
 		`"vni": "5"`:                {types.ErrDecodingFailure, `vni: "5": must be a whole number`},
+		`"VNI": "5"`:                {types.ErrDecodingFailure, `vni: "5": must be a whole number`},
 		`"vni": 1.5`:                {types.ErrDecodingFailure, "vni: 1.5: must be a whole number"},
 		`"vni": 5, "VNI": 6`:        {types.ErrUnsupportedField, "VNI: 6: unknown key"},
 		`"vni": 5, "port": ["tap"]`: {types.ErrDecodingFailure, `port: ["tap"]: must be a string`},

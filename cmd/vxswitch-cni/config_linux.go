@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	cniversion "github.com/containernetworking/cni/pkg/version"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/jsontype"
 )
 
 // config is the configuration of a network, with what the runtime adds.
@@ -59,24 +59,9 @@ func undecodable(text []byte, err error) string {
 	if !errors.As(err, &t) || t.Field == "" {
 		return "network configuration: " + err.Error()
 	}
-	key, value := strings.TrimPrefix(t.Field, "PluginConf."), text
-	for part := range strings.SplitSeq(key, ".") {
-		var all map[string]json.RawMessage
-		json.Unmarshal(value, &all)
-		value = all[part]
-	}
-	want := "an object"
-	switch t.Type.Kind() {
-	case reflect.Int, reflect.Int64:
-		want = "a whole number"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.String:
-		want = "a string"
-	case reflect.Slice:
-		want = "a list"
-	}
-	return fmt.Sprintf("%s: %s: must be %s", key, value, want)
+	t.Field = strings.TrimPrefix(t.Field, "PluginConf.")
+	value, allowed := jsontype.Explain(text, t)
+	return fmt.Sprintf("%s: %s: must be %s", t.Field, value, allowed)
 }
 
 // checkedConfig reads a configuration that must be right.

@@ -57,6 +57,8 @@ func TestOtherRuntimes(t *testing.T) {
 	before := len(a.left())
 	out, err = a.plugin("GC", "1.1.0", "", pod)
 	fails(out, err, "cni.dev/valid-attachments: required for GC")
+	out, err = a.plugin("GC", "1.1.0", `, "cni.dev/valid-attachments": "all"`, pod)
+	fails(out, err, `cni.dev/valid-attachments: \"all\": must be a list`)
 	if got := a.left(); len(got) != before {
 		t.Errorf("after GC without a list: %q", got)
 	}

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/internal/jsontype"
 )
 
 // readable returns an error of package json in the words of errors of fields.
@@ -23,29 +24,9 @@ func readable(err error) error {
 		if typ.Field != "" {
 			is = typ.Field + ": " + is
 		}
-		return fmt.Errorf("%s: must be %s", is, wanted(typ.Type))
+		return fmt.Errorf("%s: must be %s", is, jsontype.Allowed(typ.Type))
 	case err != nil && strings.HasPrefix(err.Error(), "json: unknown field "):
 		return errors.New(strings.TrimPrefix(err.Error(), "json: unknown ") + " is unknown")
 	}
 	return err
-}
-
-// wanted is what JSON has for a type.
-func wanted(t reflect.Type) string {
-	switch k := t.Kind(); k {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return fmt.Sprintf("a whole number, 0 to %d", uint64(1)<<t.Bits()-1)
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Float64, reflect.Float32:
-		return "a number"
-	default:
-		return "a whole number"
-	}
 }
