@@ -3,6 +3,7 @@ package hostnet
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -85,12 +86,10 @@ func (h *Host) checkSysctls(v4, v6 bool, say func(string, ...any)) {
 // checkRules looks for tables that are never read.
 func (h *Host) checkRules(tables map[table]bool, say func(string, ...any)) {
 	for t := range tables {
-		rules, err := h.nl.RuleList(t.family)
-		read := err != nil
-		for _, r := range rules {
-			read = read || r.Table == t.number
-		}
-		if !read {
+		rules, err := whole(func() ([]netlink.Rule, error) { return h.nl.RuleList(t.family) })
+		if err != nil {
+			say("list of the rules: %w", err)
+		} else if !slices.ContainsFunc(rules, func(r netlink.Rule) bool { return r.Table == t.number }) {
 			six := ""
 			if t.family == unix.AF_INET6 {
 				six = "-6 "

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -85,17 +86,8 @@ func (h *Host) foreign(n *netlink.Route) string {
 
 // isLocal reports whether the host has an address.
 func (h *Host) isLocal(ip netip.Addr) bool {
-	family := netlink.FAMILY_V6
-	if ip.Is4() {
-		family = netlink.FAMILY_V4
-	}
-	list, _ := h.nl.AddrList(nil, family)
-	for _, a := range list {
-		if a.IPNet != nil && prefix(a.IPNet).Addr() == ip {
-			return true
-		}
-	}
-	return false
+	list, _ := whole(func() ([]netlink.Addr, error) { return h.nl.AddrList(nil, netlink.FAMILY_ALL) })
+	return slices.ContainsFunc(list, func(a netlink.Addr) bool { return a.IPNet != nil && prefix(a.IPNet).Addr() == ip })
 }
 
 func (h *Host) noIPv6() (off bool) {

@@ -175,7 +175,7 @@ func (h *Host) difference(keys []key) (adds, dels []Route) {
 }
 
 // apply makes the difference between set and want, of some keys or, with nil, of all, and returns what it added.
-func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed int) {
+func (h *Host) apply(keys []key, strange []netlink.Route) (added []Route, removed int) {
 	adds, dels := h.difference(keys)
 	was := make([]Route, len(adds)) // with the same key, zero = none
 	h.mu.Lock()
@@ -187,7 +187,7 @@ func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed
 	}
 	h.mu.Unlock()
 	errs := make([]error, len(adds))
-	var found conflicts
+	found := conflicts{}
 	var old []Route // whose next hops may be needed no longer
 	var requests []*nl.NetlinkRequest
 	var of []int // of adds, a number for each
@@ -196,7 +196,7 @@ func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed
 		for k, err := range h.send(requests) {
 			i := of[k]
 			if requests[k].Type == unix.RTM_NEWROUTE {
-				err = h.added(adds[i], err, &found)
+				err = h.added(adds[i], err, found)
 			} else {
 				err = h.explain(adds[i], err)
 			}
@@ -214,7 +214,7 @@ func (h *Host) apply(keys []key, strange []strangeRoute) (added []Route, removed
 			ask(i, h.routeRequest(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, r)) // nothing is replaced
 		default:
 			if flush(); errs[i] == nil {
-				errs[i] = h.change(h.message(was[i]), r, &found)
+				errs[i] = h.change(h.message(was[i]), r, found)
 				old = append(old, was[i])
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // kernel is the sockets to a network namespace.
@@ -66,23 +67,7 @@ func (k *kernel) close() {
 
 // inside runs f on a thread that is in the namespace: files of /proc/sys/net are those of the thread that opens them.
 func (k *kernel) inside(f func()) error {
-	runtime.LockOSThread()
-	home, err := netns.Get()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	defer home.Close()
-	if err := netns.Set(k.ns); err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	f()
-	if err := netns.Set(home); err != nil {
-		return err // the thread stays locked, and ends with the goroutine
-	}
-	runtime.UnlockOSThread()
-	return nil
+	return sys.InNamespace(fmt.Sprintf("/proc/self/fd/%d", k.ns), func() error { f(); return nil })
 }
 
 // sysctl returns a value of /proc/sys, "" if there is none. Only inside.
@@ -91,25 +76,27 @@ func sysctl(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// list returns routes of a family that match; the kernel, which filters, must not have been interrupted.
-func (k *kernel) list(family int, filter netlink.Route, mask uint64) (routes []netlink.Route, err error) {
+// whole asks for a list again if a change has interrupted it, up to ten times.
+func whole[T any](ask func() ([]T, error)) (list []T, err error) {
 	for range 10 {
-		routes, err = k.dump.RouteListFiltered(family, &filter, mask)
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+		if list, err = ask(); !errors.Is(err, netlink.ErrDumpInterrupted) {
 			break
 		}
 	}
+	return list, err
+}
+
+// list returns routes of a family that match; the kernel filters.
+func (k *kernel) list(family int, filter netlink.Route, mask uint64) ([]netlink.Route, error) {
+	routes, err := whole(func() ([]netlink.Route, error) { return k.dump.RouteListFiltered(family, &filter, mask) })
 	if errors.Is(err, unix.ENOENT) { // no such table
 		return nil, nil
 	}
 	return routes, err
 }
 
-// A strangeRoute has our protocol and device, and is none that we make.
-type strangeRoute = netlink.Route
-
-// ours returns the routes of our protocol on the device, of all tables.
-func (h *Host) ours() (set byKey, strange []strangeRoute, err error) {
+// ours returns the routes of our protocol on the device, of all tables. Those that are strange are none that we make.
+func (h *Host) ours() (set byKey, strange []netlink.Route, err error) {
 	set = byKey{}
 	filter := netlink.Route{LinkIndex: h.index, Protocol: netlink.RouteProtocol(h.cfg.Protocol)}
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
@@ -201,7 +188,7 @@ func (h *Host) message(r Route) *netlink.Route {
 }
 
 // added returns what has become of a route that was to be added: it may be there already.
-func (h *Host) added(r Route, err error, found *conflicts) error {
+func (h *Host) added(r Route, err error, found conflicts) error {
 	if !errors.Is(err, unix.EEXIST) {
 		return h.explain(r, err)
 	}
@@ -225,7 +212,7 @@ func (h *Host) added(r Route, err error, found *conflicts) error {
 // In IPv4 the new one comes behind the old one, which is then deleted: both by their protocol and next hop, so that no
 // other route is touched. IPv6 has no second route with the same metric but as another next hop of the first, and NLM_F_REPLACE
 // takes the first there is, whoever made it. So the table is read before; the kernel cannot do both in one step.
-func (h *Host) change(old *netlink.Route, r Route, found *conflicts) error {
+func (h *Host) change(old *netlink.Route, r Route, found conflicts) error {
 	if r.Prefix.Addr().Is4() {
 		if err := h.nl.RouteAppend(h.message(r)); err != nil && !errors.Is(err, unix.EEXIST) {
 			return h.explain(r, err)
@@ -244,18 +231,18 @@ func (h *Host) change(old *netlink.Route, r Route, found *conflicts) error {
 	return h.explain(r, h.nl.RouteReplace(h.message(r)))
 }
 
-// del reverses a list of routes of ours, so that the last one goes first, deletes them, and returns what has become of each. The kernel
-// compares all of a route, with protocol and device.
+// del deletes routes of ours, the last one first, and returns what has become of each. The kernel compares all of a route, with
+// protocol and device.
 func (h *Host) del(routes []Route) []error {
-	slices.Reverse(routes)
-	requests := make([]*nl.NetlinkRequest, len(routes))
-	for i, r := range routes {
-		requests[i] = h.routeRequest(unix.RTM_DELROUTE, 0, r)
+	var requests []*nl.NetlinkRequest
+	for _, r := range slices.Backward(routes) {
+		requests = append(requests, h.routeRequest(unix.RTM_DELROUTE, 0, r))
 	}
 	errs := h.send(requests)
 	for i := range errs {
 		errs[i] = gone(errs[i])
 	}
+	slices.Reverse(errs)
 	return errs
 }
 
@@ -269,7 +256,7 @@ func gone(err error) error {
 	return err
 }
 
-// conflicts is all routes of tables by their keys. Each table is read once for many routes that are refused.
+// conflicts are all routes of tables by their keys. Each table is read once for many routes that are refused.
 type conflicts map[table]map[key][]netlink.Route
 
 // table is one of a family.
@@ -283,9 +270,9 @@ func tableOf(p netip.Prefix, number int) table {
 }
 
 // of returns the routes with the key of r.
-func (c *conflicts) of(h *Host, r Route) ([]netlink.Route, error) {
+func (c conflicts) of(h *Host, r Route) ([]netlink.Route, error) {
 	t := tableOf(r.Prefix, r.Table)
-	all, ok := (*c)[t]
+	all, ok := c[t]
 	if !ok {
 		list, err := h.list(t.family, netlink.Route{Table: t.number}, netlink.RT_FILTER_TABLE)
 		if err != nil {
@@ -298,10 +285,7 @@ func (c *conflicts) of(h *Host, r Route) ([]netlink.Route, error) {
 				all[k] = append(all[k], n)
 			}
 		}
-		if *c == nil {
-			*c = conflicts{}
-		}
-		(*c)[t] = all
+		c[t] = all
 	}
 	return all[r.key()], nil
 }

@@ -1,7 +1,6 @@
 package hostnet
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -56,7 +55,7 @@ func (h *Host) macsOf(set byKey) error {
 	}
 	macs := map[netip.Addr]frame.MAC{}
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
-		list, err := h.neighbours(family)
+		list, err := whole(func() ([]netlink.Neigh, error) { return h.nl.NeighList(h.index, family) }) // the library cannot have the kernel filter
 		if err != nil {
 			return fmt.Errorf("hostnet: list of the neighbours on %s: %w", h.cfg.Device, err)
 		}
@@ -80,15 +79,4 @@ func (h *Host) macsOf(set byKey) error {
 		}
 	}
 	return nil
-}
-
-// neighbours returns those on the device. The library has no way to have the kernel filter them.
-func (h *Host) neighbours(family int) (list []netlink.Neigh, err error) {
-	for range 10 {
-		list, err = h.nl.NeighList(h.index, family)
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
-	return list, err
 }

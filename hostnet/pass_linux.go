@@ -110,13 +110,7 @@ func (h *Host) soleAddresses() {
 
 // addresses returns those of the device.
 func (h *Host) addresses(link netlink.Link) (map[netip.Prefix]bool, error) {
-	var list []netlink.Addr
-	var err error
-	for range 10 {
-		if list, err = h.nl.AddrList(link, netlink.FAMILY_ALL); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
+	list, err := whole(func() ([]netlink.Addr, error) { return h.nl.AddrList(link, netlink.FAMILY_ALL) })
 	there := map[netip.Prefix]bool{}
 	for _, a := range list {
 		if a.IPNet != nil {

@@ -25,19 +25,26 @@ type subscription struct {
 
 func (h *Host) subscribe() (s subscription, err error) {
 	s.done = make(chan struct{})
-	links, addresses, routes := make(chan netlink.LinkUpdate), make(chan netlink.AddrUpdate), make(chan netlink.RouteUpdate)
-	if err = netlink.LinkSubscribeWithOptions(links, s.done, netlink.LinkSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err == nil {
-		s.links = links
-		if err = netlink.AddrSubscribeWithOptions(addresses, s.done, netlink.AddrSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err == nil {
-			s.addresses = addresses
-			if err = netlink.RouteSubscribeWithOptions(routes, s.done, netlink.RouteSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err == nil {
-				s.routes = routes
-				return s, nil
-			}
+	defer func() {
+		if err != nil {
+			s.close()
+			err = fmt.Errorf("hostnet: events of the kernel: %w", err)
 		}
+	}()
+	links, addresses, routes := make(chan netlink.LinkUpdate), make(chan netlink.AddrUpdate), make(chan netlink.RouteUpdate)
+	if err := netlink.LinkSubscribeWithOptions(links, s.done, netlink.LinkSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err != nil {
+		return s, err
 	}
-	s.close()
-	return s, fmt.Errorf("hostnet: events of the kernel: %w", err)
+	s.links = links // which closes in the end, but only if it is subscribed
+	if err := netlink.AddrSubscribeWithOptions(addresses, s.done, netlink.AddrSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err != nil {
+		return s, err
+	}
+	s.addresses = addresses
+	if err := netlink.RouteSubscribeWithOptions(routes, s.done, netlink.RouteSubscribeOptions{Namespace: &h.ns, ReceiveBufferSize: watchBuffer}); err != nil {
+		return s, err
+	}
+	s.routes = routes
+	return s, nil
 }
 
 // close ends the subscription, and waits for its goroutines.

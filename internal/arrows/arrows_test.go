@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"port/water":    {"port"},
 
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "snoop", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
-	"hostnet": {"control", "frame", "setting"},                                                                               // likewise
+	"hostnet": {"control", "frame", "internal/sys", "setting"},                                                               // likewise
 	"api":     {"bfd", "frame", "switch"},
 
 	"discovery": {"arp", "control", "discovery/internal/endp", "discovery/internal/hello", "discovery/internal/seal", "discovery/internal/state", "discovery/internal/wire", "fdb", "frame", "internal/batch", "internal/secret", "l3", "setting", "switch"}, "discovery/etcd": {"discovery", "discovery/internal/endp", "flannel/etcd", "setting"}, "discovery/internal/endp": {}, "discovery/internal/hello": {}, "discovery/internal/seal": {}, "discovery/internal/state": {"frame"}, "discovery/internal/wire": {"discovery/internal/endp", "discovery/internal/hello", "discovery/internal/state", "frame"}, // a module of its own
