@@ -14,8 +14,8 @@ type Cluster struct {
 	URL, Kubeconfig string // of the API server, both "" in a pod
 	Node            string // name of this node; "" = that of Pod
 	Pod             string // NAMESPACE/NAME
-	Prefix          string // of annotations
-	NetworkFile     string
+	Prefix          string // of annotations; "" = flannel's
+	NetworkFile     string // "" = flannel's
 }
 
 // A ClusterStore is a store in the nodes of Kubernetes.

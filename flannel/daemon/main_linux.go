@@ -43,7 +43,7 @@ func Main(ctx context.Context, args, env []string, p *Program) int {
 	if o.verbose > 0 {
 		level = slog.LevelInfo
 	}
-	c := &command{options: o, Program: p, log: slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level})), env: env}
+	c := &command{flags: o, Program: p, log: slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level})), env: env}
 	if err := c.run(ctx); err != nil {
 		fmt.Fprintln(p.Stderr, "vxflanneld:", oneLine(err))
 		return 1
@@ -55,7 +55,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // A command is a running vxflanneld: a Daemon on a node of its own.
 type command struct {
-	*options
+	*flags
 	*Program
 	log    *slog.Logger
 	env    []string

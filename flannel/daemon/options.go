@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
@@ -31,9 +30,11 @@ type Program struct {
 	Offload func(*vswitch.Switch) (io.Closer, error)
 }
 
-// options are the flags, with the names of flanneld.
-type options struct {
-	cfg Config
+// flags are those of flanneld, with its names, and a few more.
+type flags struct {
+	cfg    Config
+	margin int   // minutes
+	asked  error // for what is absent
 
 	kube        Cluster
 	kubernetes  bool
@@ -141,15 +142,45 @@ Flags that flanneld has not:
 `
 
 // parse reads flags and environment. The environment gives way.
-func parse(args, env []string) (o *options, err error) {
-	o = &options{cfg: Config{Mode: TAP, Generation: 3}, unavailable: true}
+func parse(args, env []string) (*flags, error) {
+	o := &flags{cfg: Config{Mode: TAP, Generation: 3}, margin: 60, unavailable: true}
+	fs := o.set()
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 && o.asked == nil { // else it may be the value of what is absent
+		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if err := fromEnv(fs, env); err != nil {
+		return nil, err
+	}
+	if o.asked != nil {
+		return nil, o.asked
+	}
+	if o.kubernetes {
+		if err := o.kube.name(env); err != nil {
+			return nil, err
+		}
+	}
+	o.cfg.RenewMargin = time.Duration(o.margin) * time.Minute
+	return o, o.check()
+}
+
+// set returns what sets the flags.
+func (o *flags) set() *flag.FlagSet {
 	c := &o.cfg
-	var endpoints string
-	margin := 60
 	fs := flag.NewFlagSet("vxflanneld", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringVar(&endpoints, "etcd-endpoints", etcd.DefaultEndpoint, "")
-	fs.StringVar(&c.Prefix, "etcd-prefix", etcd.DefaultPrefix, "")
+	fs.Func("etcd-endpoints", "", func(s string) error {
+		c.Endpoints = nil
+		for e := range strings.SplitSeq(s, ",") {
+			if e = strings.TrimSpace(e); e != "" {
+				c.Endpoints = append(c.Endpoints, e)
+			}
+		}
+		return nil
+	})
+	fs.StringVar(&c.Prefix, "etcd-prefix", "", "")
 	fs.StringVar(&c.CertFile, "etcd-certfile", "", "")
 	fs.StringVar(&c.KeyFile, "etcd-keyfile", "", "")
 	fs.StringVar(&c.CAFile, "etcd-cafile", "", "")
@@ -158,8 +189,8 @@ func parse(args, env []string) (o *options, err error) {
 	fs.Var(truth{&o.kubernetes}, "kube-subnet-mgr", "")
 	fs.StringVar(&o.kube.URL, "kube-api-url", "", "")
 	fs.StringVar(&o.kube.Kubeconfig, "kubeconfig-file", "", "")
-	fs.StringVar(&o.kube.Prefix, "kube-annotation-prefix", "flannel.alpha.coreos.com", "")
-	fs.StringVar(&o.kube.NetworkFile, "net-config-path", "/etc/kube-flannel/net-conf.json", "")
+	fs.StringVar(&o.kube.Prefix, "kube-annotation-prefix", "", "")
+	fs.StringVar(&o.kube.NetworkFile, "net-config-path", "", "")
 	fs.Var(truth{&o.unavailable}, "set-node-network-unavailable", "")
 	fs.Var((*list)(&c.Iface), "iface", "")
 	fs.Var((*list)(&c.IfaceRegex), "iface-regex", "")
@@ -167,7 +198,7 @@ func parse(args, env []string) (o *options, err error) {
 	fs.Var(address{&c.PublicIP}, "public-ip", "")
 	fs.Var(address{&c.PublicIPv6}, "public-ipv6", "")
 	fs.StringVar(&c.SubnetFile, "subnet-file", DefaultSubnetFile, "")
-	fs.Var(number{&margin}, "subnet-lease-renew-margin", "")
+	fs.Var(number{&o.margin}, "subnet-lease-renew-margin", "")
 	fs.Var(truth{&c.IPMasq}, "ip-masq", "")
 	fs.Var(truth{&c.NoFullyRandom}, "ip-masq-fully-random-disable", "")
 	fs.StringVar(&o.healthzIP, "healthz-ip", "0.0.0.0", "")
@@ -186,52 +217,30 @@ func parse(args, env []string) (o *options, err error) {
 	fs.TextVar(&o.datapath, "datapath", node.DatapathUser, "")
 	fs.Var(number{&o.verbose}, "v", "")
 	fs.Var(truth{&o.version}, "version", "")
-	var asked error // for what is absent
 	for _, x := range absent {
 		fs.BoolFunc(x.name, "", func(s string) error {
 			if s != x.harmless || s == "" {
-				asked = cmp.Or(asked, fmt.Errorf("-%s: vxflanneld has no such flag: %s", x.name, x.why))
+				o.asked = cmp.Or(o.asked, fmt.Errorf("-%s: vxflanneld has no such flag: %s", x.name, x.why))
 			}
 			return nil
 		})
 	}
-	if err := fs.Parse(args); err != nil {
-		return nil, err
-	}
-	if asked != nil {
-		return nil, asked
-	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if err := fromEnv(fs, env); err != nil {
-		return nil, err
-	}
-	if asked != nil {
-		return nil, asked
-	}
-	if o.kubernetes {
-		if err := o.kube.name(env); err != nil {
-			return nil, err
-		}
-	}
-	for _, e := range strings.Split(endpoints, ",") {
-		if e = strings.TrimSpace(e); e != "" {
-			c.Endpoints = append(c.Endpoints, e)
-		}
-	}
+	return fs
+}
+
+// check returns what is wrong with the flags, by their names.
+func (o *flags) check() error {
 	switch {
-	case margin < 1 || margin > 24*60-1:
-		return nil, fmt.Errorf("-subnet-lease-renew-margin: %d: must be 1 to 1439", margin)
+	case o.margin < 1 || o.margin > 24*60-1:
+		return fmt.Errorf("-subnet-lease-renew-margin: %d: must be 1 to 1439", o.margin)
 	case o.healthzPort < 0 || o.healthzPort > 65535:
-		return nil, fmt.Errorf("-healthz-port: %d: must be 0 to 65535", o.healthzPort)
+		return fmt.Errorf("-healthz-port: %d: must be 0 to 65535", o.healthzPort)
 	case !listenable(o.healthzIP):
-		return nil, fmt.Errorf("-healthz-ip: %q: must be an address of this host, or 0.0.0.0 for all", o.healthzIP)
-	case c.SubnetFile == "":
-		return nil, errors.New("-subnet-file: it is needed")
+		return fmt.Errorf("-healthz-ip: %q: must be an address of this host, or 0.0.0.0 for all", o.healthzIP)
+	case o.cfg.SubnetFile == "":
+		return errors.New("-subnet-file: it is needed")
 	}
-	c.RenewMargin = time.Duration(margin) * time.Minute
-	return o, flagged(c.Check())
+	return flagged(o.cfg.Check())
 }
 
 // listenable reports whether a text is an address to listen on. Other names would be looked up.
