@@ -25,7 +25,7 @@ const maxAlias = 255 // of the kernel
 func (c *config) alias() string { return c.owner() + " " }
 
 // add attaches a container: addresses, interface, port of the node, and then the interface comes up. An error undoes what was done.
-func add(ctx context.Context, a *skel.CmdArgs) (_ *current.Result, err error) {
+func add(ctx context.Context, a *skel.CmdArgs) (_ types.Result, err error) {
 	c, err := checkedConfig(a.StdinData)
 	if err != nil {
 		return nil, err
@@ -83,19 +83,20 @@ func add(ctx context.Context, a *skel.CmdArgs) (_ *current.Result, err error) {
 		return nil, err
 	}
 	c.join(result, addresses, d)
-	return result, fits(result, a.StdinData)
+	return inVersion(result, a.StdinData)
 }
 
-// fits returns an error if the specification of a configuration has no form for a result: those before 0.3.0 have none without an address.
-func fits(r *current.Result, config []byte) error {
+// inVersion returns a result in the form of the specification of a configuration. Those before 0.3.0 have none without an address.
+func inVersion(r *current.Result, config []byte) (types.Result, error) {
 	v, err := new(cniversion.ConfigDecoder).Decode(config)
-	if err == nil {
-		_, err = r.GetAsVersion(v)
-	}
 	if err != nil {
-		return types.NewError(types.ErrIncompatibleCNIVersion, fmt.Sprintf("cniVersion: %q: %v", v, err), "")
+		return nil, err
 	}
-	return nil
+	x, err := r.GetAsVersion(v)
+	if err != nil {
+		return nil, types.NewError(types.ErrIncompatibleCNIVersion, fmt.Sprintf("cniVersion: %q: %v", v, err), "")
+	}
+	return x, nil
 }
 
 // join adds what was made to a result.
@@ -157,8 +158,7 @@ func (c *config) ipam(a *skel.CmdArgs, command func(context.Context, string, []b
 
 // ipamError says which plugin an error is of, and keeps its code.
 func (c *config) ipamError(err error) error {
-	e := (*types.Error)(nil)
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*types.Error](err); ok {
 		return types.NewError(e.Code, fmt.Sprintf("ipam.type %s: %s", c.IPAM.Type, e.Msg), e.Details)
 	}
 	return types.NewError(types.ErrInternal, fmt.Sprintf("ipam.type %s: %v", c.IPAM.Type, err), "")
@@ -172,8 +172,8 @@ func also(err, second error) error {
 	case err == nil:
 		return second
 	}
-	e := (*types.Error)(nil)
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*types.Error](err)
+	if !ok {
 		e = types.NewError(types.ErrInternal, err.Error(), "")
 	}
 	details := e.Details

@@ -48,8 +48,8 @@ func away(err error) bool {
 }
 
 func isStatus(err error, status int) bool {
-	e := (*api.Error)(nil)
-	return errors.As(err, &e) && e.Status == status
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && e.Status == status
 }
 
 // failed returns the error of a request with the code that it has for a runtime.

@@ -149,7 +149,7 @@ func (d *device) delete() error {
 // deleteLink deletes a device by one of its names. A veth pair goes with either end.
 func deleteLink(name string) error {
 	l, err := netlink.LinkByName(name)
-	if gone := (netlink.LinkNotFoundError{}); errors.As(err, &gone) {
+	if _, gone := errors.AsType[netlink.LinkNotFoundError](err); gone {
 		return nil
 	}
 	if err == nil {

@@ -225,8 +225,8 @@ func (m *machine) wantNothing(when string) {
 // wantCode fails the test unless err is one of the plugin with a code and a text.
 func wantCode(t *testing.T, err error, code uint, text string) {
 	t.Helper()
-	e := (*types.Error)(nil)
-	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Msg+e.Details, text) {
+	e, ok := errors.AsType[*types.Error](err)
+	if !ok || e.Code != code || !strings.Contains(e.Msg+e.Details, text) {
 		t.Errorf("%+v, want code %d and %q", err, code, text)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
-	"github.com/containernetworking/cni/pkg/types"
 	cniversion "github.com/containernetworking/cni/pkg/version"
 
 	"github.com/vxswitch/vxswitch/cmd/internal/version"
@@ -56,11 +55,7 @@ func main() {
 			if err != nil {
 				return err
 			}
-			v, err := new(cniversion.ConfigDecoder).Decode(a.StdinData)
-			if err != nil {
-				return err
-			}
-			return types.PrintResult(r, v)
+			return r.Print()
 		},
 		Del:    func(a *skel.CmdArgs) error { return del(ctx, a) },
 		Check:  func(a *skel.CmdArgs) error { return check(ctx, a) },

@@ -32,9 +32,9 @@ func status(ctx context.Context, a *skel.CmdArgs) error {
 
 // coded returns an error with one of the codes of STATUS.
 func coded(code uint, err error) error {
-	e := (*types.Error)(nil)
+	e, ok := errors.AsType[*types.Error](err)
 	switch {
-	case !errors.As(err, &e):
+	case !ok:
 		return types.NewError(code, err.Error(), "")
 	case e.Code == types.ErrPluginNotAvailable, e.Code == types.ErrLimitedConnectivity:
 		return e
@@ -45,7 +45,7 @@ func coded(code uint, err error) error {
 // ipamIfAble runs a command that an IPAM plugin of an earlier specification does not know.
 func (c *config) ipamIfAble(a *skel.CmdArgs, command func(context.Context, string, []byte, invoke.Exec) error) error {
 	err := c.ipam(a, command)
-	if e := (*types.Error)(nil); errors.As(err, &e) && e.Code == types.ErrInvalidEnvironmentVariables {
+	if e, ok := errors.AsType[*types.Error](err); ok && e.Code == types.ErrInvalidEnvironmentVariables {
 		return nil
 	}
 	return err
