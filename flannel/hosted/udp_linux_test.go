@@ -32,7 +32,11 @@ func TestUDP(t *testing.T) {
 			t.Errorf("checksum errors %v", got)
 		}
 	}
-	for _, p := range wire.Stop() {
+	packets := wire.Stop()
+	if len(packets) == 0 {
+		t.Error("nothing is on the wire")
+	}
+	for _, p := range packets {
 		if inner := p.Data[14+20+8]; inner>>4 != 4 {
 			t.Fatalf("% x is not IPv4 in UDP", p.Data)
 		}

@@ -24,7 +24,11 @@ func TestFlanneldUDP(t *testing.T) {
 	reach(t, pod.Host, b.Pod.IPv4.String())
 	wire := h.Capture("eth0", "udp port 8285")
 	wantWay(t, pod, b.Pod, 61)
-	for _, p := range wire.Stop() {
+	packets := wire.Stop()
+	if len(packets) == 0 {
+		t.Error("nothing is on the wire")
+	}
+	for _, p := range packets {
 		if inner := p.Data[14+20+8:]; inner[0] != 0x45 {
 			t.Errorf("% x is not IPv4 in UDP", p.Data)
 		}
@@ -70,7 +74,11 @@ func TestFlanneldIPIP(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	stream(t, g, pod, there)
-	for _, p := range wire.Stop() {
+	packets := wire.Stop()
+	if len(packets) == 0 {
+		t.Error("nothing is on the wire")
+	}
+	for _, p := range packets {
 		if p.Data[14+9] != 4 || p.Data[14+20] != 0x45 {
 			t.Errorf("% x is not IPv4 in IPv4", p.Data)
 		}
