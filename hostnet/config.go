@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -85,15 +86,7 @@ func (c *Config) Check() error {
 
 // full returns the settings with defaults filled in.
 func (c Config) full() Config {
-	if c.Table == 0 {
-		c.Table = DefaultTable
-	}
-	if c.Protocol == 0 {
-		c.Protocol = DefaultProtocol
-	}
-	if c.Interval == 0 {
-		c.Interval = DefaultInterval
-	}
+	c.Table, c.Protocol, c.Interval = cmp.Or(c.Table, DefaultTable), cmp.Or(c.Protocol, DefaultProtocol), cmp.Or(c.Interval, DefaultInterval)
 	return c
 }
 

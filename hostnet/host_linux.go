@@ -174,76 +174,85 @@ func (h *Host) difference(keys []key) (adds, dels []Route) {
 	return adds, dels
 }
 
+// An addition is a route for the kernel.
+type addition struct {
+	Route
+	was Route // of ours with the same key, zero = none
+	err error // of the kernel
+}
+
 // apply makes the difference between set and want, of some keys or, with nil, of all, and returns what it added.
 func (h *Host) apply(keys []key, strange []netlink.Route) (added []Route, removed int) {
-	adds, dels := h.difference(keys)
-	was := make([]Route, len(adds)) // with the same key, zero = none
+	come, dels := h.difference(keys)
+	adds := make([]addition, len(come))
 	h.mu.Lock()
-	for i, r := range adds {
+	for i, r := range come {
+		adds[i].Route = r
 		if has := h.set[r.key()]; has != nil {
-			was[i] = *has
+			adds[i].was = *has
 		}
 		h.set[r.key()] = h.want[r.key()] // first, since events are compared with it
 	}
 	h.mu.Unlock()
-	errs := make([]error, len(adds))
-	found := conflicts{}
-	var old []Route // whose next hops may be needed no longer
-	var requests []*nl.NetlinkRequest
-	var of []int // of adds, a number for each
-	ask := func(i int, q *nl.NetlinkRequest) { requests, of = append(requests, q), append(of, i) }
-	flush := func() {
-		for k, err := range h.send(requests) {
-			i := of[k]
-			if requests[k].Type == unix.RTM_NEWROUTE {
-				err = h.added(adds[i], err, found)
-			} else {
-				err = h.explain(adds[i], err)
-			}
-			errs[i] = cmp.Or(errs[i], err)
-		}
-		requests, of = nil, nil
-	}
-	for i, r := range adds {
-		if !r.MAC.IsZero() {
-			ask(i, h.neighbourRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, r))
-		}
-		switch {
-		case was[i].bare() == r.bare():
-		case was[i] == (Route{}):
-			ask(i, h.routeRequest(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, r)) // nothing is replaced
-		default:
-			if flush(); errs[i] == nil {
-				errs[i] = h.change(h.message(was[i]), r, found)
-				old = append(old, was[i])
-			}
-		}
-	}
-	flush()
+	replaced := h.add(adds)
 	h.mu.Lock()
-	for i, r := range adds {
-		k := r.key()
-		if delete(h.waiting, k); errs[i] == nil {
-			added = append(added, r)
+	for _, a := range adds {
+		k := a.key()
+		if delete(h.waiting, k); a.err == nil {
+			added = append(added, a.Route)
 			continue
 		}
-		if delete(h.set, k); was[i] != (Route{}) {
-			h.set[k] = new(was[i])
+		if delete(h.set, k); a.was != (Route{}) {
+			h.set[k] = new(a.was)
 		}
-		h.waiting[k] = errs[i]
+		h.waiting[k] = a.err
 	}
 	for _, r := range dels {
 		delete(h.set, r.key())
 	}
 	h.mu.Unlock()
 	h.del(dels) // gone, or seen by the next pass
-	removed = len(dels)
-	h.unsetMACs(append(old, dels...))
+	h.unsetMACs(append(replaced, dels...))
 	for _, s := range strange {
 		h.nl.RouteDel(&s)
-		removed++
 	}
-	return added, removed
+	return added, len(dels) + len(strange)
+}
+
+// add has the kernel add routes, many at once but those that replace others, which it returns: their next hops may be needed no longer.
+func (h *Host) add(adds []addition) (replaced []Route) {
+	found := conflicts{}
+	var requests []*nl.NetlinkRequest
+	var of []*addition // for each request
+	ask := func(a *addition, q *nl.NetlinkRequest) { requests, of = append(requests, q), append(of, a) }
+	flush := func() {
+		for i, err := range h.send(requests) {
+			if a := of[i]; requests[i].Type == unix.RTM_NEWROUTE {
+				a.err = cmp.Or(a.err, h.added(a.Route, err, found))
+			} else {
+				a.err = cmp.Or(a.err, h.explain(a.Route, err))
+			}
+		}
+		requests, of = nil, nil
+	}
+	for i := range adds {
+		a := &adds[i]
+		if !a.MAC.IsZero() {
+			ask(a, h.neighbourRequest(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, a.Route))
+		}
+		switch {
+		case a.was.bare() == a.bare():
+		case a.was == (Route{}):
+			ask(a, h.routeRequest(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, a.Route)) // nothing is replaced
+		default:
+			if flush(); a.err == nil {
+				a.err = h.change(h.message(a.was), a.Route, found)
+				replaced = append(replaced, a.was)
+			}
+		}
+	}
+	flush()
+	return replaced
 }
 
 // lostDevice reports whether routes were refused because the device is another one now, or down.
