@@ -99,11 +99,16 @@ func (s *Registry) own(subnet Subnet, a Attrs, r Record, begun time.Time, err er
 	if err != nil {
 		return nil, err
 	}
-	o := &Own{Lease: Lease{subnet, a}, Record: r}
-	if r.Expires {
-		o.Until = begun.Add(s.KV.TTL())
-	}
+	o := &Own{Lease: Lease{subnet, a}}
+	s.hold(o, r, begun)
 	return o, nil
+}
+
+// hold notes the record of a lease that was asked for at a time.
+func (s *Registry) hold(own *Own, r Record, begun time.Time) {
+	if own.Record = r; r.Expires {
+		own.Until = begun.Add(s.KV.TTL())
+	}
 }
 
 // checkAlone removes a lease that an older one overlaps, and then returns ErrTaken.
@@ -213,13 +218,10 @@ func (s *Registry) choose(n *Network, previous Subnet, taken []netip.Prefix) (Su
 func (s *Registry) Renew(ctx context.Context, own *Own) error {
 	begun := time.Now()
 	r, err := s.KV.Update(ctx, own.Record, own.Value())
-	if err != nil {
-		return err
+	if err == nil {
+		s.hold(own, r, begun)
 	}
-	if own.Record = r; r.Expires {
-		own.Until = begun.Add(s.KV.TTL())
-	}
-	return nil
+	return err
 }
 
 // Release implements [Store].

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -98,19 +99,9 @@ func (c Config) full() Config {
 	if len(c.Endpoints) == 0 {
 		c.Endpoints = []string{DefaultEndpoint}
 	}
-	if c.Prefix == "" {
-		c.Prefix = DefaultPrefix
-	}
-	c.Prefix = path.Clean(c.Prefix)
-	if c.TTL == 0 {
-		c.TTL = flannel.DefaultTTL
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.KeepAlive == 0 {
-		c.KeepAlive = DefaultKeepAlive
-	}
+	c.Prefix = path.Clean(cmp.Or(c.Prefix, DefaultPrefix))
+	c.TTL = cmp.Or(c.TTL, flannel.DefaultTTL)
+	c.Timeout, c.KeepAlive = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeepAlive, DefaultKeepAlive)
 	return c
 }
 

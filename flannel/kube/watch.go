@@ -48,7 +48,7 @@ type sink struct {
 	sums map[string]uint64 // of the leases, by node
 }
 
-// Transformer implements [cache.TransformingStore].
+// Transformer implements [cache.TransformingStore]: of a snapshot that is a stream, a reflector keeps no more until it has ended.
 func (k *sink) Transformer() cache.TransformFunc {
 	return func(x any) (any, error) {
 		if n, ok := x.(*corev1.Node); ok {
