@@ -89,6 +89,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := makeFolder(d.cfg.SubnetFile); err != nil {
+		return err
+	}
 	release, err := alone(ctx, d.cfg.SubnetFile)
 	if err != nil {
 		return err
