@@ -26,6 +26,7 @@ type flannelKeeper struct {
 func newFlannel(n *node.Node, log *slog.Logger) *flannelKeeper {
 	k := new(flannelKeeper)
 	k.name, k.log = "flannel", log
+	k.files = (*flanneld.Config).CheckFiles
 	k.anew = func(old, next *flanneld.Config) bool {
 		return old.Mode != next.Mode || old.Device != next.Device || old.SubnetFile != next.SubnetFile
 	}

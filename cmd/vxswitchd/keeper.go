@@ -129,7 +129,7 @@ func (k *keeper[C, P]) change(next *C, reread bool) (done func(ok bool)) {
 
 // stays reports whether nothing is to be done for the next section.
 func (k *keeper[C, P]) stays(next *C, reread bool) bool {
-	return reflect.DeepEqual(k.config(), next) && (next == nil || k.files == nil || !reread)
+	return reflect.DeepEqual(k.config(), next) && (!reread || next == nil || k.files == nil || k.configure == nil)
 }
 
 // unreadable returns the errors in files of the next section, if it is another one or they are read again.

@@ -135,7 +135,7 @@ func (d *daemon) apply(cfg *file.Config) error { return d.replace(cfg, false) }
 
 // replace is change for a node that runs: a section that would end, because its files cannot be read, is an error.
 func (d *daemon) replace(cfg *file.Config, reread bool) error {
-	for _, err := range []error{d.api.evpn.unreadable(cfg.EVPN, reread), d.api.bgp.unreadable(cfg.BGP, reread), d.api.calico.unreadable(cfg.Calico, reread), d.api.discovery.unreadable(cfg.Discovery, reread)} {
+	for _, err := range []error{d.api.flannel.unreadable(cfg.Flannel, reread), d.api.evpn.unreadable(cfg.EVPN, reread), d.api.bgp.unreadable(cfg.BGP, reread), d.api.calico.unreadable(cfg.Calico, reread), d.api.discovery.unreadable(cfg.Discovery, reread)} {
 		if err != nil {
 			return err
 		}

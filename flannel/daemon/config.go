@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"errors"
 	"net/netip"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // DefaultSubnetFile is where CNI plugins look.
@@ -64,9 +67,11 @@ func (m *Mode) UnmarshalText(text []byte) error { return setting.Parse(m, modeWo
 // maxMargin is flanneld's: a lease lasts a day.
 const maxMargin = flannel.DefaultTTL - time.Minute
 
+const configName = "daemon: Config"
+
 // Check returns the errors in the settings as [setting.Errors].
 func (c *Config) Check() error {
-	w := setting.Of("daemon: Config")
+	w := setting.Of(configName)
 	w.Add("", c.Config.Check())
 	if c.Mode > TAP {
 		w.Want("Mode", uint8(c.Mode), "l3 or tap")
@@ -119,4 +124,24 @@ func (c *Config) Check() error {
 		w.Wrong("Device", c.Device, "is for mode tap")
 	}
 	return w.Err()
+}
+
+// CheckFiles returns as [setting.Errors] which files of etcd cannot be read.
+func (c *Config) CheckFiles() error {
+	w := setting.Of(configName)
+	e := &etcd.Settings{PasswordFile: c.PasswordFile, CertFile: c.CertFile, KeyFile: c.KeyFile, CAFile: c.CAFile}
+	w.Add("", e.CheckFiles())
+	return w.Err()
+}
+
+// keyed has errors of settings name their keys in a file.
+func keyed(err error) error {
+	var errs setting.Errors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Config == configName {
+			e.Config, e.Path = "", conf.Key(reflect.TypeFor[Config](), e.Path)
+		}
+	}
+	return err
 }

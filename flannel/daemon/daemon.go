@@ -148,6 +148,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // connect returns the store of the settings. With a user name it has to reach etcd, for which it tries until ctx ends.
 func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
+	if err := d.cfg.CheckFiles(); err != nil {
+		return nil, keyed(err)
+	}
 	for {
 		kv, err := etcd.Open(ctx, &d.cfg.Config)
 		if !errors.Is(err, context.DeadlineExceeded) {

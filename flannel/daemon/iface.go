@@ -2,13 +2,14 @@ package daemon
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // An uplink is the interface to other nodes.
@@ -103,9 +104,9 @@ func (c *Config) uplink() (*uplink, error) {
 		}
 	}
 	if a := c.IfaceCanReach; a.IsValid() {
-		return nil, fmt.Errorf("iface: no interface of this host leads to %v", a)
+		return nil, &setting.Error{Path: "ifaceCanReach", Value: a, Text: "no interface of this host leads there"}
 	}
-	return nil, errors.New("iface: there is no default route that says which interface leads to other nodes")
+	return nil, &setting.Error{Path: "iface", Text: "there is no default route that says which interface leads to other nodes"}
 }
 
 const maxMTU = 65535 // of IP; that of lo is greater
@@ -121,7 +122,8 @@ func (c *Config) noUplink(all []net.Interface) error {
 			there = append(there, fmt.Sprintf("%s %v", i.Name, addrs[0].Addr()))
 		}
 	}
-	return fmt.Errorf("%s: %q: must fit an interface with an address: there are %s", key, strings.Join(slices.Concat(c.Iface, c.IfaceRegex), ", "), cmp.Or(strings.Join(there, ", "), "none"))
+	return &setting.Error{Path: key, Value: strings.Join(slices.Concat(c.Iface, c.IfaceRegex), ", "),
+		Allowed: "an interface with an address; there are " + cmp.Or(strings.Join(there, ", "), "none")}
 }
 
 func newUplink(i net.Interface, addrs []netip.Prefix) *uplink {

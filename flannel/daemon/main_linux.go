@@ -45,7 +45,7 @@ func Main(ctx context.Context, args, env []string, p *Program) int {
 	}
 	c := &command{flags: o, Program: p, log: slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level})), env: env}
 	if err := c.run(ctx); err != nil {
-		fmt.Fprintln(p.Stderr, "vxflanneld:", oneLine(err))
+		fmt.Fprintln(p.Stderr, "vxflanneld:", oneLine(flagged(err)))
 		return 1
 	}
 	return 0

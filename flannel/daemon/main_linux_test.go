@@ -191,9 +191,9 @@ func TestProgramFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		"-iface none0":               {1, `vxflanneld: iface: "none0": must fit an interface with an address: there are `},
-		"-iface-regex ^none":         {1, `vxflanneld: ifaceRegex: "^none": must fit an interface`},
-		"-iface-can-reach 127.0.0.1": {1, "vxflanneld: iface: no interface of this host leads to 127.0.0.1\n"},
+		"-iface none0":               {1, `vxflanneld: -iface: "none0": must be an interface with an address; there are `},
+		"-iface-regex ^none":         {1, `vxflanneld: -iface-regex: "^none": must be an interface`},
+		"-iface-can-reach 127.0.0.1": {1, "vxflanneld: -iface-can-reach: 127.0.0.1: no interface of this host leads there\n"},
 		"-mode l3":                   {2, `vxflanneld: invalid value "l3" for flag -mode: pods that are ports of the switch are for vxswitchd`},
 		"-datapath kernel":           {2, "vxflanneld: -datapath kernel: this program is built without eBPF\n"},
 		"-version":                   {0, "vxflanneld test\n"},

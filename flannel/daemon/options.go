@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -252,17 +253,16 @@ func listenable(host string) bool {
 // flagged calls settings by their flags.
 func flagged(err error) error {
 	var errs setting.Errors
-	if !errors.As(err, &errs) {
-		return err
+	if e := (*setting.Error)(nil); !errors.As(keyed(err), &errs) && errors.As(err, &e) {
+		errs = setting.Errors{e}
 	}
-	var lines []string
 	for _, e := range errs {
-		x := *e
-		key, _, _ := strings.Cut(conf.Key(reflect.TypeFor[Config](), x.Path), "[")
-		x.Config, x.Path = "", "-"+flagOf(key)
-		lines = append(lines, x.Error())
+		key, _, _ := strings.Cut(e.Path, "[")
+		if slices.ContainsFunc(conf.Fields(reflect.TypeFor[Config]()), func(f conf.Field) bool { return f.Key == key }) {
+			e.Path = "-" + flagOf(key)
+		}
 	}
-	return errors.New(strings.Join(lines, "; "))
+	return err
 }
 
 // flagOf returns the flag of a key: etcd-endpoints for etcdEndpoints, public-ip for publicIP, etcd-keyfile for etcdKeyFile.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 func TestOptions(t *testing.T) {
@@ -90,5 +91,25 @@ table inet vxflanneld {
 `
 	if got := masquerade(n, own, true); got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// What only a run finds to be wrong with a setting is called by its flag, too; settings of others have none.
+func TestFlagged(t *testing.T) {
+	c := new(Config)
+	c.CertFile, c.KeyFile, c.CAFile = "/none/c", "/none/k", "/none/ca"
+	for _, x := range []struct {
+		err  error
+		want string
+	}{
+		{c.CheckFiles(), `-etcd-certfile: "/none/c": no such file or directory; ` +
+			`-etcd-keyfile: "/none/k": no such file or directory; -etcd-cafile: "/none/ca": no such file or directory`},
+		{&setting.Error{Path: "subnetFile", Value: "x", Text: "no"}, `-subnet-file: "x": no`},
+		{&setting.Error{Path: "tunnels[1].name", Value: "x", Text: "no"}, `tunnels[1].name: "x": no`},
+		{flannel.ErrLost, "the lease is lost"},
+	} {
+		if got := oneLine(flagged(x.err)); got != x.want {
+			t.Errorf("%s, want %s", got, x.want)
+		}
 	}
 }
