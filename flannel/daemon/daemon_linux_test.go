@@ -117,7 +117,7 @@ func TestPasswordFile(t *testing.T) {
 	go h.Do(func() { ended <- d.Run(t.Context()) })
 	select {
 	case err := <-ended:
-		if want := "etcd: password: " + c.PasswordFile + ": it is a pipe; must be a regular file"; err == nil || err.Error() != want {
+		if want := fmt.Sprintf("etcdPasswordFile: %q: it is a pipe; must be a regular file", c.PasswordFile); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	case <-time.After(10 * time.Second):
