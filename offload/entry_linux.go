@@ -299,7 +299,7 @@ func (o *Offload) collect() {
 func (o *Offload) count(e *entry) {
 	packets, bytes, last := o.dp.Slot(e.slot).Counters()
 	n := frame.Count{Frames: packets - e.counted.Frames, Bytes: bytes - e.counted.Bytes}
-	if n.Frames == 0 {
+	if n == (frame.Count{}) { // bytes alone are of a frame that was counted before them
 		return
 	}
 	e.counted = frame.Count{Frames: packets, Bytes: bytes}

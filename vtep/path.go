@@ -33,8 +33,7 @@ var (
 )
 
 // Path returns how frames of the VNI tag travel to and from a peer. It holds until the functions of Watch are called, but for Heard,
-// which becomes true without a call. The error is
-// ErrNoPeer or ErrEncapsulation.
+// which becomes true without a call. The error is ErrNoPeer or ErrEncapsulation.
 func (v *VTEP) Path(peer uint16, tag uint32) (Path, error) {
 	if v.cfg.Type.Bare() || v.cfg.Own != nil || v.cfg.GBP || v.services.Load() != nil {
 		return Path{}, ErrEncapsulation
@@ -111,11 +110,11 @@ func (v *VTEP) Carried(peer uint16, rx, tx frame.Count) {
 	if h == nil {
 		return
 	}
-	if rx.Frames > 0 {
+	if rx != (frame.Count{}) {
 		v.received.Of(0).Of(uint32(h.num)).add(rx.Frames, rx.Bytes, time.Now().Unix())
 		h.clearFailures()
 	}
-	if tx.Frames > 0 {
+	if tx != (frame.Count{}) {
 		v.sent.Of(0).Of(uint32(h.num)).add(tx.Frames, tx.Bytes)
 		v.txFrames.Add(tx.Frames)
 		v.txBytes.Add(tx.Bytes)
