@@ -28,7 +28,7 @@ func (a attached) Close() (err error) {
 
 // attach attaches a program, if it is not.
 func (d *devices) attach(n need) error {
-	if n.index == 0 || d.with[n] != nil {
+	if d.with[n] != nil {
 		return nil
 	}
 	link, err := d.home.link.LinkByIndex(n.index)

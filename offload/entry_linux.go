@@ -100,11 +100,9 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	if e := o.entries[f.Pair]; e != nil {
 		return e, nil
 	}
-	for _, d := range how.needs {
-		if err := o.devices.attach(d); err != nil {
-			o.cfg.Log.Warn("offload: attaching a program", "err", err)
-			return nil, errDatapath
-		}
+	if err := o.devices.attach(how.need); err != nil {
+		o.cfg.Log.Warn("offload: attaching a program", "err", err)
+		return nil, errDatapath
 	}
 	if !o.room(p.From) {
 		return nil, errFull
@@ -117,11 +115,7 @@ func (o *Offload) add(p vswitch.Pair) (*entry, error) {
 	e := &entry{flow: f, plan: how, slot: slot}
 	o.hold(e, 1) // before a program can find it
 	o.dp.Slot(slot).Validate(v)
-	if how.in {
-		err = o.dp.PutIn(how.inKey, &how.flow)
-	} else {
-		err = o.dp.PutOut(how.outKey, &how.flow)
-	}
+	err = o.dp.Put(how.key, &how.flow)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
@@ -174,7 +168,7 @@ func (o *Offload) remove(e *entry) {
 		o.unsettled.Store(true)
 	}
 	o.dp.Slot(e.slot).Kill()
-	if e.err = o.delete(e); e.err != nil {
+	if e.err = o.dp.Delete(e.plan.key); e.err != nil {
 		o.cfg.Log.Warn("offload: deleting a flow", "err", e.err)
 	}
 	o.order.Remove(e.item)
@@ -182,14 +176,6 @@ func (o *Offload) remove(e *entry) {
 	o.hold(e, -1)
 	o.dying = append(o.dying, e)
 	o.stats.Removed++
-}
-
-// delete takes an entry out of the tables of the data path.
-func (o *Offload) delete(e *entry) error {
-	if e.plan.in {
-		return o.dp.DeleteIn(e.plan.inKey)
-	}
-	return o.dp.DeleteOut(e.plan.outKey)
 }
 
 // takeSlot returns a slot that no program knows.
@@ -224,7 +210,7 @@ func (o *Offload) bury() error {
 	o.dying = slices.DeleteFunc(o.dying, func(e *entry) bool {
 		o.count(e)
 		if e.err != nil { // the program may find it: it keeps its slot until after the next grace period
-			e.err = o.delete(e)
+			e.err = o.dp.Delete(e.plan.key)
 			return false
 		}
 		o.dp.Slot(e.slot).Clear()

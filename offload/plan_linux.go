@@ -14,19 +14,17 @@ import (
 
 // A plan is how the data path carries a flow out.
 type plan struct {
-	in     bool // out of a tunnel
-	inKey  datapath.InKey
-	outKey datapath.OutKey
+	key    datapath.Key
 	flow   datapath.Flow
-	needs  [2]need
+	need   need
 	via    way        // to the peer
-	rx, tx *vtep.VTEP // of the counters; nil if the frames are not of a tunnel
+	rx, tx *vtep.VTEP // that frames come out of, and go into; nil is none
 }
 
 // same reports whether two plans are one.
 func (p *plan) same(q *plan) bool { return *p == *q }
 
-// A need is a program on a device. The zero need is none.
+// A need is a program on a device.
 type need struct {
 	index    int
 	underlay bool
@@ -60,13 +58,13 @@ func inside(x any) any {
 // planFor completes how for f.
 func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	from, to := inside(f.In), inside(f.Out)
-	how.rx, how.in = from.(*vtep.VTEP)
+	how.rx, _ = from.(*vtep.VTEP)
 	how.tx, _ = to.(*vtep.VTEP)
 	how.flow.Max, how.flow.NewDst, how.flow.NewSrc = uint32(f.MTU), f.Hop.Dst, f.Hop.Src
 	if how.rx != nil && how.tx != nil {
 		return errTransit
 	}
-	if how.in {
+	if how.rx != nil {
 		if err := o.received(f, how); err != nil {
 			return err
 		}
@@ -79,8 +77,8 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 		if at.kind == port.HookTAP {
 			dir = datapath.Out
 		}
-		how.outKey = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag, Tuple: f.Tuple}
-		how.needs[0] = need{index: at.index, dir: dir}
+		how.key = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag, Tuple: f.Tuple}
+		how.need = need{index: at.index, dir: dir}
 	}
 	if how.tx != nil {
 		return o.sent(f, how)
@@ -188,12 +186,12 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.inKey = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src, Tuple: f.Tuple}
+	how.key = datapath.InKey{Peer: p.Peer.Addr().As16(), VNI: frame.VNI(f.Tag), Dst: f.Dst, Src: f.Src, Tuple: f.Tuple}
 	how.flow.Outer = datapath.Outer{Local: p.Local.Addr(), Port: p.Local.Port(), GPE: p.Type == encap.TypeGPE, ZeroChecksum: s.ZeroSum, Unverified: o.cfg.Unverified}
 	if s.Device != "" {
 		how.flow.Outer.Iif = uint32(dev.index) // or the device of a VRF's that the way goes by
 	}
-	how.needs[0] = need{index: dev.index, underlay: true}
+	how.need = need{index: dev.index, underlay: true}
 	return nil
 }
 

@@ -26,10 +26,10 @@ func (c *Config) flows() (int, error) {
 	return c.Flows, nil
 }
 
-// ErrExist is returned by PutOut and PutIn for a key that has an entry: entries never change.
+// ErrExist is returned by Put for a key that has an entry: entries never change.
 var ErrExist = errors.New("datapath: the key has an entry; delete it first")
 
-// ErrFull is returned by PutOut and PutIn if the table is full.
+// ErrFull is returned by Put if the table is full.
 var ErrFull = errors.New("datapath: the table is full; Config.Flows may be larger")
 
 // A Direction is where on a port frames are taken.

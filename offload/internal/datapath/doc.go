@@ -43,8 +43,8 @@
 //
 // A program that has read an entry or an epoch may be a few microseconds behind. After [Grace] none is: what was bumped,
 // killed or deleted before the call carries no frame after it. A slot may be used for another flow only after that.
-// The kernel reuses the memory of a deleted entry at once, so [Datapath.PutOut] and [Datapath.PutIn] call Grace
-// by themselves if something was deleted since the last call. So an entry ends with Kill, delete, Grace and a last look at
+// The kernel reuses the memory of a deleted entry at once, so [Datapath.Put] calls Grace by itself if something was deleted since
+// the last call. So an entry ends with Kill, delete, Grace and a last look at
 // [Slot.Counters].
 //
 // # What is a miss

@@ -30,7 +30,7 @@ func Example() {
 			SrcPorts: [16]uint16{50001, 50002, 50003, 50004, 50005, 50006, 50007, 50008, 50009, 50010, 50011, 50012, 50013, 50014, 50015, 50016},
 			VNI:      4100, TTL: 64}}
 	d.Slot(slot).Validate(now)
-	if err := d.PutOut(key, &flow); err != nil {
+	if err := d.Put(key, &flow); err != nil {
 		return
 	}
 
@@ -38,7 +38,7 @@ func Example() {
 	d.Bump(dst) // and no later frame is carried
 
 	d.Slot(slot).Kill()
-	_ = d.DeleteOut(key)
+	_ = d.Delete(key)
 	_ = datapath.Grace()
 	packets, bytes, _ := d.Slot(slot).Counters() // the last of it
 	_, _ = packets, bytes

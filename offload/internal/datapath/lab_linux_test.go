@@ -41,8 +41,6 @@ type site struct {
 	port    uint32
 	under   uint32
 	slot    uint32
-	out     []OutKey
-	in      []InKey
 }
 
 const guestMTU = 1430
@@ -128,14 +126,12 @@ func (s *site) flows(v6 bool, x int, far frame.MAC) {
 	now := Validity{s.d.Epoch(Global), s.d.Epoch(1), s.d.Epoch(2)}
 	f := Flow{Slot: s.slot, SrcEpoch: 1, DstEpoch: 2, Oif: s.under, How: Neigh, Max: guestMTU + 14, Outer: o}
 	s.d.Slot(f.Slot).Validate(now)
-	s.out = append(s.out, OutKey{Ifindex: s.port, Dst: far, Src: near})
-	check.OK(s.t, s.d.PutOut(s.out[len(s.out)-1], &f))
+	check.OK(s.t, s.d.Put(OutKey{Ifindex: s.port, Dst: far, Src: near}, &f))
 	f.Slot++
 	s.d.Slot(f.Slot).Validate(Validity{now.Global, now.Dst, now.Src})
 	f.SrcEpoch, f.DstEpoch = 2, 1
 	f.Oif, f.How = s.port, [...]How{vethPeer: Peer, vethEgress: Egress, ownTAP: Ingress, farTAP: Egress}[s.kind]
-	s.in = append(s.in, InKey{Peer: o.Remote.As16(), VNI: vni, Dst: near, Src: far})
-	check.OK(s.t, s.d.PutIn(s.in[len(s.in)-1], &f))
+	check.OK(s.t, s.d.Put(InKey{Peer: o.Remote.As16(), VNI: vni, Dst: near, Src: far}, &f))
 	s.slot += 2
 }
 
@@ -302,7 +298,7 @@ func TestLabPortToPort(t *testing.T) {
 				oif uint32
 			}{{OutKey{Ifindex: s.port, Dst: m2, Src: m1}, p2}, {OutKey{Ifindex: p2, Dst: m1, Src: m2}, s.port}} {
 				s.d.Slot(uint32(i)).Validate(Validity{1, 0, 0})
-				check.OK(t, s.d.PutOut(f.k, &Flow{Slot: uint32(i), SrcEpoch: 1, DstEpoch: 2, Oif: f.oif, How: how, Max: guestMTU + 14}))
+				check.OK(t, s.d.Put(f.k, &Flow{Slot: uint32(i), SrcEpoch: 1, DstEpoch: 2, Oif: f.oif, How: how, Max: guestMTU + 14}))
 			}
 			traffic(s.g, g2, 1, 2, 4<<20, true)
 		})
@@ -380,9 +376,6 @@ func TestLabStop(t *testing.T) {
 			}
 		}
 	}
-	// Without the programs nothing is left of them.
-	check.OK(t, s.d.DeleteOut(s.out...))
-	check.OK(t, s.d.DeleteIn(s.in...))
 }
 
 func mustBytes(m frame.MAC) []byte { return m[:] }

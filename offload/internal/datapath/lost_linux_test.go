@@ -37,7 +37,7 @@ func TestLost(t *testing.T) {
 	for _, c := range []struct {
 		fails asm.BuiltinFunc
 		name  string
-		key   any
+		key   Key
 		flow  *Flow
 		b     []byte
 		tag   uint32
@@ -61,13 +61,11 @@ func TestLost(t *testing.T) {
 				d := loadWithout(t, c.fails, fails)
 				d.Slot(0).Validate(Validity{1, 0, 0})
 				which := PortIn
-				if k, ok := c.key.(InKey); ok {
+				if _, ok := c.key.(InKey); ok {
 					which = TunnelIn
 					c.flow.Outer.ZeroChecksum = true
-					check.OK(t, d.PutIn(k, c.flow))
-				} else {
-					check.OK(t, d.PutOut(c.key.(OutKey), c.flow))
 				}
+				check.OK(t, d.Put(c.key, c.flow))
 				act, _, _, err := d.Run(which, c.b, Meta{Tag: c.tag})
 				check.OK(t, err)
 				packets, size, _ := d.Slot(0).Counters()

@@ -18,17 +18,16 @@ func TestPaths(t *testing.T) {
 	for range 600 {
 		slot := rnd.IntN(2 * flows)
 		if _, ok := live[slot]; ok {
-			check.OK(t, d.DeleteOut(key(slot)))
+			check.OK(t, d.Delete(key(slot)))
 			delete(live, slot)
 		} else if len(live) < flows {
 			o := outerTo(0, rnd.IntN(20))
-			check.OK(t, d.PutOut(key(slot), &Flow{Slot: uint32(slot), Oif: 1, How: Neigh, Max: 1500, Outer: o}))
+			check.OK(t, d.Put(key(slot), &Flow{Slot: uint32(slot), Oif: 1, How: Neigh, Max: 1500, Outer: o}))
 			live[slot] = o.path()
 		}
 		distinct := map[path]bool{}
 		for slot, want := range live {
-			k := key(slot)
-			pair := k.pair()
+			pair, _ := key(slot).parts()
 			var f [flowLen]byte
 			var got path
 			check.OK(t, d.objects.Out.Lookup(pair[:], f[:]))

@@ -230,7 +230,7 @@ func TestPortToPort(t *testing.T) {
 	b := shape{dst: macFar, src: macNear, proto: layers.IPProtocolTCP, size: 500}.bytes()
 	for how := Egress; how <= Peer; how++ {
 		d.Slot(3).Validate(Validity{1, 1, 1})
-		if err := d.PutOut(k, &Flow{Slot: 3, Oif: 1, How: how, Max: 600}); err != nil {
+		if err := d.Put(k, &Flow{Slot: 3, Oif: 1, How: how, Max: 600}); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []Program{PortIn, PortOut} {
@@ -239,7 +239,7 @@ func TestPortToPort(t *testing.T) {
 				t.Errorf("%v, program %d: action %d, mark %d, %v\n%x", how, p, act, m.Mark, err, got)
 			}
 		}
-		if err := d.DeleteOut(k); err != nil {
+		if err := d.Delete(k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +286,7 @@ func TestMark(t *testing.T) {
 	b := shape{dst: macFar, src: macNear}.bytes()
 	o := Outer{Local: locals[0], Remote: peerOf(0, 0), Port: 4789, SrcPorts: srcPorts, VNI: vni, TTL: 64, Mark: 0x1234}
 	d.Slot(0).Validate(Validity{1, 1, 1})
-	if err := d.PutOut(OutKey{Ifindex: 1, Dst: macFar, Src: macNear}, &Flow{Oif: 1, How: Neigh, Max: 1500, Outer: o}); err != nil {
+	if err := d.Put(OutKey{Ifindex: 1, Dst: macFar, Src: macNear}, &Flow{Oif: 1, How: Neigh, Max: 1500, Outer: o}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, m, err := d.Run(PortIn, b, Meta{Mark: 7}); err != nil || m.Mark != 0x1234 {

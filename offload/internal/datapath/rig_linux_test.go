@@ -146,7 +146,7 @@ func newRigOf(t testing.TB, kind encap.Type) *rig {
 		in := r.flow(valid(), fam, 0)
 		in.How = Egress
 		in.Outer.ZeroChecksum = true
-		if err := r.d.PutIn(r.inKey(fam), in); err != nil {
+		if err := r.d.Put(r.inKey(fam), in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +164,7 @@ func (r *rig) inKey(fam int) InKey {
 
 func (r *rig) out(k OutKey, f *Flow) {
 	r.t.Helper()
-	if err := r.d.PutOut(k, f); err != nil {
+	if err := r.d.Put(k, f); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -39,7 +39,7 @@ type router struct {
 	a, b    *port.Pipe
 	far     *memory.Underlay
 	got     *frame.Batch
-	flows   map[any]bool
+	flows   map[Key]bool
 
 	carried [3]int // to the port, to the tunnel, out of it
 }
@@ -53,7 +53,7 @@ const hostTag = 9
 
 func newRouter(t testing.TB) *router {
 	t.Helper()
-	r := &router{t: t, d: loadFor(t, 1024), a: port.NewPipe(nil), b: port.NewPipe(nil), got: frame.NewBatch(nil), flows: map[any]bool{}}
+	r := &router{t: t, d: loadFor(t, 1024), a: port.NewPipe(nil), b: port.NewPipe(nil), got: frame.NewBatch(nil), flows: map[Key]bool{}}
 	r.sw = check.Must(vswitch.New(nil))(t)
 	g := check.Must(l3.NewGateway(nil))(t).VRF("red")
 	net := memory.NewNetwork(&memory.NetworkConfig{MTU: tunMTU})
@@ -131,32 +131,22 @@ func (r *router) learn(seg frame.VNI, b []byte, tuple bool) frame.VNI {
 	case 3:
 		f.How, f.Outer = Neigh, Outer{Local: locals[0], Remote: peerOf(0, 0), Port: 4789, SrcPorts: srcPorts, VNI: vni, TOSIn: true, DF: DFInherit}
 	}
-	out := OutKey{Ifindex: 1, Dst: macGateway, Src: macNear, Tuple: t}
-	in := InKey{Peer: peerOf(0, 0).As16(), VNI: vni, Dst: macGateway, Src: macFar, Tuple: t}
-	var key any = out
+	var key Key = OutKey{Ifindex: 1, Dst: macGateway, Src: macNear, Tuple: t}
 	if seg == 3 {
-		key = in
+		key = InKey{Peer: peerOf(0, 0).As16(), VNI: vni, Dst: macGateway, Src: macFar, Tuple: t}
+		f.Outer = Outer{Local: locals[0], Port: 4789, ZeroChecksum: true}
 	}
 	if r.flows[key] {
 		return hop.VNI
 	}
 	if len(r.flows) > 900 {
-		for x := range r.flows {
-			if k, ok := x.(OutKey); ok {
-				check.OK(r.t, r.d.DeleteOut(k))
-			} else {
-				check.OK(r.t, r.d.DeleteIn(x.(InKey)))
-			}
+		for k := range r.flows {
+			check.OK(r.t, r.d.Delete(k))
 		}
 		clear(r.flows)
 	}
 	r.flows[key] = true
-	if seg == 3 {
-		f.Outer = Outer{Local: locals[0], Port: 4789, ZeroChecksum: true}
-		check.OK(r.t, r.d.PutIn(in, f))
-	} else {
-		check.OK(r.t, r.d.PutOut(out, f))
-	}
+	check.OK(r.t, r.d.Put(key, f))
 	return hop.VNI
 }
 
@@ -290,8 +280,8 @@ func TestRouteCauses(t *testing.T) {
 		s := shape{dst: macGateway, src: macFar, v6: v6, proto: layers.IPProtocolUDP, size: 100}
 		plain := s.bytes()
 		hosts, _ := addressesOf(plain)
-		check.OK(t, d.PutOut(OutKey{Ifindex: 1, Dst: macGateway, Src: macFar, Tuple: hosts}, f))
-		check.OK(t, d.PutIn(InKey{Peer: peerOf(0, 0).As16(), VNI: vni, Dst: macGateway, Src: macFar, Tuple: hosts}, f))
+		check.OK(t, d.Put(OutKey{Ifindex: 1, Dst: macGateway, Src: macFar, Tuple: hosts}, f))
+		check.OK(t, d.Put(InKey{Peer: peerOf(0, 0).As16(), VNI: vni, Dst: macGateway, Src: macFar, Tuple: hosts}, f))
 		ttl, length := 22, 16
 		if v6 {
 			ttl, length = 21, 18
@@ -334,5 +324,5 @@ func TestRouteCauses(t *testing.T) {
 	}
 	bad := *f
 	bad.NewSrc = frame.MAC{}
-	check.True(t, d.PutOut(OutKey{}, &bad) != nil, "no error for one MAC")
+	check.True(t, d.Put(OutKey{}, &bad) != nil, "no error for one MAC")
 }

@@ -19,21 +19,26 @@ type (
 	tupleKey [72]byte
 )
 
-func (k *OutKey) pair() (b pairKey) {
+// A Key identifies the frames of an entry: an OutKey or an InKey.
+type Key interface {
+	parts() (pairKey, frame.Tuple)
+}
+
+func (k OutKey) parts() (b pairKey, t frame.Tuple) {
 	binary.NativeEndian.PutUint32(b[:], k.Ifindex)
 	binary.NativeEndian.PutUint32(b[4:], k.Tag)
 	binary.BigEndian.PutUint32(b[16:], noTunnel)
 	copy(b[20:], k.Dst[:])
 	copy(b[26:], k.Src[:])
-	return b
+	return b, k.Tuple
 }
 
-func (k *InKey) pair() (b pairKey) {
+func (k InKey) parts() (b pairKey, t frame.Tuple) {
 	copy(b[:], k.Peer[:])
 	binary.BigEndian.PutUint32(b[16:], uint32(k.VNI)<<8)
 	copy(b[20:], k.Dst[:])
 	copy(b[26:], k.Src[:])
-	return b
+	return b, k.Tuple
 }
 
 // tuple returns the key of frames with a tuple.
@@ -52,28 +57,26 @@ func (k *pairKey) tuple(t *frame.Tuple) (b tupleKey) {
 	return b
 }
 
-// PutOut puts an entry for frames that enter at a port. The slot has been validated before.
-func (d *Datapath) PutOut(k OutKey, f *Flow) error {
-	if err := f.check(false, uint32(len(d.slots))); err != nil {
-		return err
+// place returns the table of a key, and the key as it is there.
+func (d *Datapath) place(k Key) (*ebpf.Map, []byte) {
+	pair, t := k.parts()
+	if t != (frame.Tuple{}) {
+		whole := pair.tuple(&t)
+		return d.objects.Tuples, whole[:]
 	}
-	return d.put(d.objects.Out, k.pair(), &k.Tuple, f)
+	if _, in := k.(InKey); in {
+		return d.objects.In, pair[:]
+	}
+	return d.objects.Out, pair[:]
 }
 
-// PutIn puts an entry for frames that come out of a tunnel. The slot has been validated before.
-func (d *Datapath) PutIn(k InKey, f *Flow) error {
-	if err := f.check(true, uint32(len(d.slots))); err != nil {
+// Put puts an entry. The slot has been validated before.
+func (d *Datapath) Put(k Key, f *Flow) error {
+	_, in := k.(InKey)
+	if err := f.check(in, uint32(len(d.slots))); err != nil {
 		return err
 	}
-	return d.put(d.objects.In, k.pair(), &k.Tuple, f)
-}
-
-func (d *Datapath) put(m *ebpf.Map, pair pairKey, t *frame.Tuple, f *Flow) error {
-	key := pair[:]
-	if *t != (frame.Tuple{}) {
-		whole := pair.tuple(t)
-		m, key = d.objects.Tuples, whole[:]
-	}
+	m, key := d.place(k)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.settle(); err != nil {
@@ -108,43 +111,15 @@ func (d *Datapath) settle() error {
 	return nil
 }
 
-// DeleteOut deletes entries; keys without one are no error. Their slots are killed before by whoever owns them, and may
-// be used again after [Grace].
-func (d *Datapath) DeleteOut(keys ...OutKey) error {
-	return d.remove(d.objects.Out, len(keys), func(i int) (pairKey, *frame.Tuple) { return keys[i].pair(), &keys[i].Tuple })
-}
-
-// DeleteIn is DeleteOut for entries of frames out of tunnels.
-func (d *Datapath) DeleteIn(keys ...InKey) error {
-	return d.remove(d.objects.In, len(keys), func(i int) (pairKey, *frame.Tuple) { return keys[i].pair(), &keys[i].Tuple })
-}
-
-// remove deletes n entries, from m or, with a tuple, from the table of those.
-func (d *Datapath) remove(m *ebpf.Map, n int, key func(int) (pairKey, *frame.Tuple)) error {
-	pairs, tuples := make([]pairKey, 0, n), []tupleKey(nil)
-	for i := range n {
-		if k, t := key(i); *t != (frame.Tuple{}) {
-			tuples = append(tuples, k.tuple(t))
-		} else {
-			pairs = append(pairs, k)
-		}
-	}
-	return errors.Join(remove(d, m, pairs), remove(d, d.objects.Tuples, tuples))
-}
-
-func remove[K pairKey | tupleKey](d *Datapath, m *ebpf.Map, keys []K) error {
+// Delete deletes an entry; that there is none is no error. Whoever owns its slot kills that before, and may use it again after
+// [Grace].
+func (d *Datapath) Delete(k Key) error {
+	m, key := d.place(k)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(keys) > 0 {
-		d.deleted = true
-		n, err := m.BatchDelete(keys, nil) // stops at a key that is not there
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("datapath: table %v: %w", m, err)
-		}
-		keys = keys[min(n+1, len(keys)):]
+	d.deleted = true
+	if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("datapath: table %v: %w", m, err)
 	}
 	return nil
 }

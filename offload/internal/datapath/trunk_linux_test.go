@@ -61,7 +61,7 @@ func newTrunk(t testing.TB) *trunk {
 		attach(v, r.b, tags[1], 0, macFar)
 		f := flow()
 		f.Tag = tags[1]
-		check.OK(t, r.d.PutOut(OutKey{Ifindex: 1, Dst: macFar, Src: macNear, Tag: tags[0]}, f))
+		check.OK(t, r.d.Put(OutKey{Ifindex: 1, Dst: macFar, Src: macNear, Tag: tags[0]}, f))
 	}
 	net := memory.NewNetwork(&memory.NetworkConfig{MTU: tunMTU})
 	local, peer := netip.AddrPortFrom(locals[0], 4789), netip.AddrPortFrom(peerOf(0, 0), 4789)
@@ -72,10 +72,10 @@ func newTrunk(t testing.TB) *trunk {
 	attach(s, v, vni, check.Must(v.AddPeer(peer))(t), macFar)
 	out := flow()
 	out.How, out.Outer = Neigh, Outer{Local: locals[0], Remote: peer.Addr(), Port: 4789, SrcPorts: srcPorts, VNI: vni, TTL: 64}
-	check.OK(t, r.d.PutOut(OutKey{Ifindex: 1, Dst: macFar, Src: macNear, Tag: tunnelTag}, out))
+	check.OK(t, r.d.Put(OutKey{Ifindex: 1, Dst: macFar, Src: macNear, Tag: tunnelTag}, out))
 	in := flow()
 	in.Tag, in.Outer = tunnelTag, Outer{Local: locals[0], Port: 4789, ZeroChecksum: true}
-	check.OK(t, r.d.PutIn(InKey{Peer: peer.Addr().As16(), VNI: vni, Dst: macNear, Src: macFar}, in))
+	check.OK(t, r.d.Put(InKey{Peer: peer.Addr().As16(), VNI: vni, Dst: macNear, Src: macFar}, in))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- sw.Run(ctx) }()

@@ -191,7 +191,7 @@ func TestReceiveChecksums(t *testing.T) {
 		for _, c := range []struct{ zero, unverified bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 			f := &Flow{SrcEpoch: 1, DstEpoch: 2, Oif: 1, How: Egress, Max: 1500,
 				Outer: Outer{Local: locals[fam], Port: 4789, ZeroChecksum: c.zero, Unverified: c.unverified}}
-			if err := d.PutIn(k, f); err != nil {
+			if err := d.Put(k, f); err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range []struct {
@@ -204,7 +204,7 @@ func TestReceiveChecksums(t *testing.T) {
 					}
 				}
 			}
-			if err := d.DeleteIn(k); err != nil {
+			if err := d.Delete(k); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -20,14 +20,26 @@ var macStranger = frame.MAC{2, 0, 0, 0, 2, 0xff}
 // A judged rig knows which tuples of strangers have flows, those of the modes.
 type judgedRig struct {
 	*rig
-	out map[OutKey]bool
-	in  map[InKey]bool
+	flows map[Key]bool
 
 	carried [2]int // out and in
 }
 
 func newJudgedRig(t testing.TB) *judgedRig {
-	return &judgedRig{rig: newRig(t), out: map[OutKey]bool{}, in: map[InKey]bool{}}
+	return &judgedRig{rig: newRig(t), flows: map[Key]bool{}}
+}
+
+// put puts a flow. If there are many, it deletes them first.
+func (r *judgedRig) put(k Key, f *Flow) {
+	r.t.Helper()
+	if len(r.flows) > 900 {
+		for k := range r.flows {
+			check.OK(r.t, r.d.Delete(k))
+		}
+		clear(r.flows)
+	}
+	check.OK(r.t, r.d.Put(k, f))
+	r.flows[k] = true
 }
 
 // sends fails the test unless the frame of a stranger is carried exactly if its tuple has a flow, and that of the guest of the
@@ -39,20 +51,13 @@ func (r *judgedRig) sends(fam, m int, b []byte) {
 	copy(c[6:], src[:])
 	t, ok := frame.TupleOf(c)
 	k := OutKey{Ifindex: 1, Dst: frame.MAC(b), Src: src, Tuple: t}
-	if got := r.rig.sends(fam, m, c); got != (whole && ok && r.out[k]) {
-		r.t.Fatalf("carried is %v, that of the guest %v; tuple %v, which has a flow: %v\n%x", got, whole, t, r.out[k], c)
+	if got := r.rig.sends(fam, m, c); got != (whole && ok && r.flows[k]) {
+		r.t.Fatalf("carried is %v, that of the guest %v; tuple %v, which has a flow: %v\n%x", got, whole, t, r.flows[k], c)
 	}
-	if !ok || r.out[k] {
+	if !ok || r.flows[k] {
 		return
 	}
-	if len(r.out) > 450 {
-		for k := range r.out {
-			check.OK(r.t, r.d.DeleteOut(k))
-		}
-		clear(r.out)
-	}
-	r.rig.out(k, r.flow(0, fam, m))
-	r.out[k] = true
+	r.put(k, r.flow(0, fam, m))
 	if got := r.rig.sends(fam, m, c); got != whole {
 		r.t.Fatalf("with a flow of tuple %v: carried is %v, that of the guest %v\n%x", t, got, whole, c)
 	} else if got {
@@ -69,22 +74,15 @@ func (r *judgedRig) reads(fam int, inner []byte, tos uint8) {
 	t, ok := frame.TupleOf(c)
 	k := r.inKey(fam)
 	k.Src, k.Tuple = macStranger, t
-	if got := r.rig.reads(fam, vxlan(c), tos); got != (whole && ok && r.in[k]) {
-		r.t.Fatalf("carried is %v, that of the other %v; tuple %v, which has a flow: %v\n%x", got, whole, t, r.in[k], c)
+	if got := r.rig.reads(fam, vxlan(c), tos); got != (whole && ok && r.flows[k]) {
+		r.t.Fatalf("carried is %v, that of the other %v; tuple %v, which has a flow: %v\n%x", got, whole, t, r.flows[k], c)
 	}
-	if !ok || r.in[k] {
+	if !ok || r.flows[k] {
 		return
-	}
-	if len(r.in) > 450 {
-		for k := range r.in {
-			check.OK(r.t, r.d.DeleteIn(k))
-		}
-		clear(r.in)
 	}
 	f := r.flow(0, fam, 0)
 	f.How, f.Outer.ZeroChecksum = Egress, true
-	check.OK(r.t, r.d.PutIn(k, f))
-	r.in[k] = true
+	r.put(k, f)
 	if got := r.rig.reads(fam, vxlan(c), tos); got != whole {
 		r.t.Fatalf("with a flow of tuple %v: carried is %v, that of the other %v\n%x", t, got, whole, c)
 	} else if got {
@@ -159,12 +157,12 @@ func TestTuples(t *testing.T) {
 	} {
 		other := k
 		c.change(&other)
-		check.OK(t, d.PutOut(other, f))
+		check.OK(t, d.Put(other, f))
 		check.Equal(t, "flow of another "+c.name, d.why(t, PortIn, s.bytes(), Meta{}), NoFlow)
-		check.OK(t, d.DeleteOut(other))
+		check.OK(t, d.Delete(other))
 	}
-	check.OK(t, d.PutOut(k, f))
-	check.ErrorIs(t, "again", d.PutOut(k, f), ErrExist)
+	check.OK(t, d.Put(k, f))
+	check.ErrorIs(t, "again", d.Put(k, f), ErrExist)
 	check.Equal(t, "the flow", d.why(t, PortIn, s.bytes(), Meta{}), NumCauses)
 	check.Equal(t, "a superframe of it", d.why(t, PortIn, s.bytes(), Meta{GSOSize: 1000, GSOSegs: 2}), NumCauses)
 	for name, change := range map[string]func(s *shape){
@@ -186,19 +184,20 @@ func TestTuples(t *testing.T) {
 	all.Tuple = frame.Tuple{}
 	dead := *f
 	dead.Slot = 4
-	check.OK(t, d.PutOut(all, &dead))
+	check.OK(t, d.Put(all, &dead))
 	check.Equal(t, "a void flow of all packets", d.why(t, PortIn, s.bytes(), Meta{}), Stale)
 	in := InKey{Peer: peerOf(0, 0).As16(), VNI: vni, Dst: macFar, Src: macNear, Tuple: tuple}
 	packet := received(0, vxlan(s.bytes()), 0)
 	check.Equal(t, "out of a tunnel", d.why(t, TunnelIn, packet, Meta{}), NoFlow)
 	other := in
 	other.VNI++
-	check.OK(t, d.PutIn(other, f))
+	check.OK(t, d.Put(other, f))
 	check.Equal(t, "of another VNI", d.why(t, TunnelIn, packet, Meta{}), NoFlow)
-	check.OK(t, d.PutIn(in, f))
+	check.OK(t, d.Put(in, f))
 	check.Equal(t, "out of a tunnel", d.why(t, TunnelIn, packet, Meta{}), NumCauses)
-	check.OK(t, d.DeleteIn(other, in))
-	check.OK(t, d.DeleteOut(all, k))
+	for _, k := range []Key{other, in, all, k} {
+		check.OK(t, d.Delete(k))
+	}
 	check.Equal(t, "deleted", d.why(t, TunnelIn, packet, Meta{}), NoFlow)
 	check.Equal(t, "deleted", d.why(t, PortIn, s.bytes(), Meta{}), NoFlow)
 }

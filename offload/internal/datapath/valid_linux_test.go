@@ -17,7 +17,7 @@ func TestEpochs(t *testing.T) {
 	b := shape{dst: macFar, src: macNear}.bytes()
 	const src, dst, slot = 77, Epochs - 1, 5
 	s := d.Slot(slot)
-	check.OK(t, d.PutOut(k, &Flow{Slot: slot, SrcEpoch: src, DstEpoch: dst, Oif: 1, How: Egress, Max: 1500}))
+	check.OK(t, d.Put(k, &Flow{Slot: slot, SrcEpoch: src, DstEpoch: dst, Oif: 1, How: Egress, Max: 1500}))
 	want := func(what string, c Cause) {
 		t.Helper()
 		check.Equal(t, what, d.why(t, PortIn, b, Meta{}), c)
@@ -54,31 +54,21 @@ func TestTables(t *testing.T) {
 	d := loadFor(t, 8)
 	check.Equal(t, "slots", d.Slots(), 16)
 	f := &Flow{Oif: 1, How: Egress, Max: 1500, Outer: Outer{Local: locals[0], Port: 4789}}
-	key := func(i int) OutKey { return OutKey{Ifindex: 1, Dst: macOf(i), Src: macNear} }
-	inKey := func(i int) InKey { return InKey{Peer: peerOf(1, i).As16(), VNI: vni, Dst: macOf(i), Src: macNear} }
-	var keys []OutKey
-	var inKeys []InKey
-	for i := range 8 {
-		check.OK(t, d.PutOut(key(i), f))
-		check.OK(t, d.PutIn(inKey(i), f))
-		keys, inKeys = append(keys, key(i)), append(inKeys, inKey(i))
+	for _, key := range []func(i int) Key{
+		func(i int) Key { return OutKey{Ifindex: 1, Dst: macOf(i), Src: macNear} },
+		func(i int) Key { return InKey{Peer: peerOf(1, i).As16(), VNI: vni, Dst: macOf(i), Src: macNear} },
+	} {
+		for i := range 8 {
+			check.OK(t, d.Put(key(i), f))
+		}
+		check.ErrorIs(t, "again", d.Put(key(3), f), ErrExist)
+		check.ErrorIs(t, "one more", d.Put(key(8), f), ErrFull)
+		check.OK(t, d.Delete(key(20)))
+		check.ErrorIs(t, "one more", d.Put(key(8), f), ErrFull)
+		check.OK(t, d.Delete(key(7)))
+		check.OK(t, d.Delete(key(7)))
+		check.OK(t, d.Put(key(8), f))
 	}
-	check.ErrorIs(t, "again", d.PutOut(key(3), f), ErrExist)
-	check.ErrorIs(t, "again", d.PutIn(inKey(3), f), ErrExist)
-	check.ErrorIs(t, "one more", d.PutOut(key(8), f), ErrFull)
-	check.ErrorIs(t, "one more", d.PutIn(inKey(8), f), ErrFull)
-	// Keys that are not there are passed over, wherever they are.
-	check.OK(t, d.DeleteOut(key(20), key(0), key(21), key(22), key(7)))
-	check.OK(t, d.DeleteIn(inKey(0), inKey(21), inKey(7), inKey(30)))
-	check.OK(t, d.DeleteOut())
-	for _, i := range []int{0, 7} {
-		check.OK(t, d.PutOut(key(i), f))
-		check.OK(t, d.PutIn(inKey(i), f))
-	}
-	check.OK(t, d.DeleteOut(keys...))
-	check.OK(t, d.DeleteIn(inKeys...))
-	check.OK(t, d.DeleteOut(keys...))
-	check.OK(t, d.PutOut(key(8), f))
 	m, err := d.Misses()
 	check.OK(t, err)
 	for c := range m.All() {
@@ -91,7 +81,7 @@ func TestFlowErrors(t *testing.T) {
 	good := func() *Flow {
 		return &Flow{Oif: 1, How: Neigh, Max: 1500, Outer: Outer{Local: locals[0], Remote: peerOf(0, 1), Port: 4789, SrcPorts: srcPorts, VNI: vni}}
 	}
-	check.OK(t, d.PutOut(OutKey{}, good()))
+	check.OK(t, d.Put(OutKey{}, good()))
 	for _, c := range []struct {
 		field  string
 		change func(f *Flow)
@@ -117,10 +107,10 @@ func TestFlowErrors(t *testing.T) {
 	} {
 		f := good()
 		c.change(f)
-		err := d.PutOut(OutKey{Tag: 1}, f)
+		err := d.Put(OutKey{Tag: 1}, f)
 		check.ErrorHas(t, err, "datapath: Flow: "+c.field, "; must be")
 	}
-	check.ErrorHas(t, d.PutIn(InKey{}, good()), "datapath: Flow: How is neigh")
+	check.ErrorHas(t, d.Put(InKey{}, good()), "datapath: Flow: How is neigh")
 	_, err := Load(&Config{Flows: -1})
 	check.ErrorHas(t, err, "datapath: Flows is -1; must be 1 to")
 	_, err = d.AttachUnderlay(1)
@@ -155,7 +145,7 @@ func TestChurn(t *testing.T) {
 		s := d.Slot(slot)
 		s.Clear()
 		s.Validate(Validity{d.Epoch(Global), d.Epoch(1), d.Epoch(2)})
-		check.OK(t, d.PutOut(k, &Flow{Slot: slot, SrcEpoch: 1, DstEpoch: 2, Oif: 1, How: Egress, Max: 1500}))
+		check.OK(t, d.Put(k, &Flow{Slot: slot, SrcEpoch: 1, DstEpoch: 2, Oif: 1, How: Egress, Max: 1500}))
 		for n, _, _ := s.Counters(); n == 0; n, _, _ = s.Counters() {
 		}
 		switch i % 3 {
@@ -164,7 +154,7 @@ func TestChurn(t *testing.T) {
 		case 1:
 			d.Bump(i % 3)
 		case 2:
-			check.OK(t, d.DeleteOut(k))
+			check.OK(t, d.Delete(k))
 		}
 		check.OK(t, Grace())
 		was, _, _ := s.Counters()
@@ -175,7 +165,7 @@ func TestChurn(t *testing.T) {
 		check.OK(t, err)
 		now, _, _ := s.Counters()
 		check.Equal(t, "packets after the grace period", now, was)
-		check.OK(t, d.DeleteOut(k))
+		check.OK(t, d.Delete(k))
 	}
 	close(stop)
 	wg.Wait()
