@@ -43,11 +43,7 @@ func (d *devices) attach(n need) error {
 		return err
 	}
 	err = d.home.do(func() (err error) {
-		if n.underlay {
-			err = keep(d.dp.AttachUnderlay(n.index))
-		} else {
-			err = keep(d.dp.AttachPort(n.index, n.dir))
-		}
+		err = keep(d.dp.Attach(n.index, n.program))
 		if err == nil && link.Attrs().MasterIndex != 0 && !d.lit(n.index) {
 			err = keep(d.dp.Beacon(n.index))
 		}

@@ -103,7 +103,7 @@ func TestMasterOfTwo(t *testing.T) {
 	r := newRig(t, h)
 	h.Bridge("br0", "tap0")
 	h.Do(func() {
-		for _, n := range []need{{index: int(r.index[0]), dir: datapath.Out}, {index: int(r.index[0]), underlay: true}} {
+		for _, n := range []need{{int(r.index[0]), datapath.PortOut}, {int(r.index[0]), datapath.TunnelIn}} {
 			check.OK(t, r.o.devices.attach(n))
 		}
 		check.Equal(t, "programs", len(r.o.devices.with), 2)

@@ -95,7 +95,7 @@ func newOffload(sw *vswitch.Switch, cfg *Config) (*Offload, error) {
 }
 
 func (o *Offload) open() (err error) {
-	if o.dp, err = datapath.Load(&datapath.Config{Flows: o.cfg.Flows}); err != nil {
+	if o.dp, err = datapath.Load(o.cfg.Flows); err != nil {
 		return err
 	}
 	if o.home, err = openHome(); err != nil {

@@ -26,9 +26,8 @@ func (p *plan) same(q *plan) bool { return *p == *q }
 
 // A need is a program on a device.
 type need struct {
-	index    int
-	underlay bool
-	dir      datapath.Direction
+	index   int
+	program datapath.Program
 }
 
 // Why a flow is not carried, beside what the switch and the VTEP say.
@@ -73,12 +72,11 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 		if err != nil {
 			return err
 		}
-		dir := datapath.In
+		how.need = need{at.index, datapath.PortIn}
 		if at.kind == port.HookTAP {
-			dir = datapath.Out
+			how.need.program = datapath.PortOut
 		}
 		how.key = datapath.OutKey{Ifindex: uint32(at.index), Dst: f.Dst, Src: f.Src, Tag: f.Tag, Tuple: f.Tuple}
-		how.need = need{index: at.index, dir: dir}
 	}
 	if how.tx != nil {
 		return o.sent(f, how)
@@ -191,7 +189,7 @@ func (o *Offload) received(f *vswitch.Flow, how *plan) error {
 	if s.Device != "" {
 		how.flow.Outer.Iif = uint32(dev.index) // or the device of a VRF's that the way goes by
 	}
-	how.need = need{index: dev.index, underlay: true}
+	how.need = need{dev.index, datapath.TunnelIn}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -21,7 +22,7 @@ var turns = flag.Int("turns", 5000, "turns of TestRandom")
 // under returns the index of the underlay's device.
 func (r *rig) under() int {
 	for n := range r.o.devices.with {
-		if n.underlay {
+		if n.program == datapath.TunnelIn {
 			return n.index
 		}
 	}

@@ -9,22 +9,16 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// AttachPort attaches a program to the device of a port, in the network namespace of the calling thread. Close of the
-// result detaches it, and is idempotent.
-func (d *Datapath) AttachPort(ifindex int, dir Direction) (io.Closer, error) {
-	if dir == Out {
-		return attach(ifindex, d.objects.PortOut, ebpf.AttachTCXEgress)
-	}
-	return attach(ifindex, d.objects.PortIn, ebpf.AttachTCXIngress)
-}
-
-// AttachUnderlay attaches a program to a device on which tunnel packets arrive. Close of the result detaches it, and is
+// Attach attaches a program to a device, in the network namespace of the calling thread. Close of the result detaches it, and is
 // idempotent.
-func (d *Datapath) AttachUnderlay(ifindex int) (io.Closer, error) {
-	return attach(ifindex, d.objects.TunnelIn, ebpf.AttachTCXIngress)
-}
-
-func attach(ifindex int, p *ebpf.Program, at ebpf.AttachType) (io.Closer, error) {
+func (d *Datapath) Attach(ifindex int, which Program) (io.Closer, error) {
+	p, at := d.objects.PortIn, ebpf.AttachTCXIngress
+	switch which {
+	case PortOut:
+		p, at = d.objects.PortOut, ebpf.AttachTCXEgress
+	case TunnelIn:
+		p = d.objects.TunnelIn
+	}
 	dev, err := net.InterfaceByIndex(ifindex)
 	if err != nil {
 		return nil, fmt.Errorf("datapath: device %d: %w", ifindex, err)

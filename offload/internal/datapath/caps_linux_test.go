@@ -48,7 +48,7 @@ func TestCapabilities(t *testing.T) {
 		{"none", nil, false},
 	} {
 		with(t, func() {
-			d, err := Load(&Config{Flows: 16})
+			d, err := Load(16)
 			if err == nil {
 				check.OK(t, d.Close())
 				check.OK(t, d.Close())

@@ -1,53 +1,20 @@
 package datapath
 
-import (
-	"errors"
-	"fmt"
-)
-
-// DefaultFlows is the default of Config.Flows.
-const DefaultFlows = 16384
-
-// maxFlows keeps the memory of the tables under some hundred megabytes.
-const maxFlows = 1 << 20
-
-// A Config configures a Datapath. The zero value is ready to use.
-type Config struct {
-	Flows int // entries of each of the tables out, in and tuples, at most 1048576; default 16384
-}
-
-func (c *Config) flows() (int, error) {
-	switch {
-	case c == nil || c.Flows == 0:
-		return DefaultFlows, nil
-	case c.Flows < 0 || c.Flows > maxFlows:
-		return 0, fmt.Errorf("datapath: Flows is %d; must be 1 to %d, or 0 for %d", c.Flows, maxFlows, DefaultFlows)
-	}
-	return c.Flows, nil
-}
+import "errors"
 
 // ErrExist is returned by Put for a key that has an entry: entries never change.
 var ErrExist = errors.New("datapath: the key has an entry; delete it first")
 
 // ErrFull is returned by Put if the table is full.
-var ErrFull = errors.New("datapath: the table is full; Config.Flows may be larger")
-
-// A Direction is where on a port frames are taken.
-type Direction uint8
-
-// Directions.
-const (
-	In  Direction = iota // what the device receives: of a veth end or a card, beyond which the host of the port is
-	Out                  // what this host sends into the device: of a TAP that is the host's own interface
-)
+var ErrFull = errors.New("datapath: the table is full")
 
 // A Program is one of the three programs.
 type Program uint8
 
 // Programs.
 const (
-	PortIn   Program = iota // tcx ingress of a port
-	PortOut                 // tcx egress of a port
+	PortIn   Program = iota // tcx ingress of a port, beyond whose device its host is: a veth end or a card
+	PortOut                 // tcx egress of a port, whose device is the host's own interface: a TAP
 	TunnelIn                // tcx ingress of an underlay device
 )
 

@@ -9,13 +9,13 @@ import (
 
 // One flow, from its decision to its end.
 func Example() {
-	d, err := datapath.Load(nil)
+	d, err := datapath.Load(16384)
 	if err != nil {
 		return // all frames go through user space
 	}
 	defer d.Close()
 	const veth, underlay = 7, 2 // indexes of devices
-	a, err := d.AttachPort(veth, datapath.In)
+	a, err := d.Attach(veth, datapath.PortIn)
 	if err != nil {
 		return
 	}

@@ -66,7 +66,7 @@ func newSite(n *netns.Net, h *netns.Host, t testing.TB, kind, x int) *site {
 	s := &site{t: t, h: h, g: h, kind: kind, x: x, under: index(t, h, "eth0")}
 	h.Do(func() { s.d = load(t) })
 	addrs := fmt.Sprintf("192.168.7.%d/24,fd07::%d/64", x, x)
-	dir := In
+	program := PortIn
 	if kind == farTAP {
 		s.g = n.Host(h.Name + "-guest")
 		s.dev = "tap1"
@@ -84,7 +84,7 @@ func newSite(n *netns.Net, h *netns.Host, t testing.TB, kind, x int) *site {
 		go func() { ran <- sw.Run(context.Background()) }()
 		t.Cleanup(func() { sw.Close(); <-ran })
 	} else if kind == ownTAP {
-		s.dev, dir = "tap0", Out
+		s.dev, program = "tap0", PortOut
 		netns.Open(t, h, func() (*port.Device, error) { return port.OpenTAP("tap0", nil) })
 		h.Up("tap0")
 		h.Addr("tap0", addrs)
@@ -98,8 +98,8 @@ func newSite(n *netns.Net, h *netns.Host, t testing.TB, kind, x int) *site {
 	s.g.MTU(s.dev, guestMTU)
 	h.Ready() // what has just come up drops IPv6 for a moment
 	s.g.Until(s.dev+" is up", func() bool { return strings.Contains(s.g.IP("link", "show", s.dev), "LOWER_UP") })
-	netns.Open(t, h, func() (closer, error) { return s.d.AttachPort(int(s.port), dir) })
-	netns.Open(t, h, func() (closer, error) { return s.d.AttachUnderlay(int(s.under)) })
+	netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(s.port), program) })
+	netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(s.under), TunnelIn) })
 	return s
 }
 
@@ -288,7 +288,7 @@ func TestLabPortToPort(t *testing.T) {
 			dev, dev2 := n.Link(h, "", g2, "192.168.7.2/24,fd07::2/64")
 			p2 := index(t, h, dev)
 			g2.MTU(dev2, guestMTU)
-			netns.Open(t, h, func() (closer, error) { return s.d.AttachPort(int(p2), In) })
+			netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(p2), PortIn) })
 			m1, m2 := mac(t, s.g, s.dev), mac(t, g2, dev2)
 			knows(s.g, s.dev, 2, m2)
 			knows(g2, dev2, 1, m1)

@@ -54,15 +54,11 @@ type objects struct {
 	Beacons *ebpf.Map `ebpf:"beacons"`
 }
 
-// Load loads the programs and makes the tables, with epoch [Global] at 1 and the others at 0. Frames are carried in the network
-// namespace of the calling thread. The error says in one line why it does not work here.
-func Load(cfg *Config) (*Datapath, error) {
-	flows, err := cfg.flows()
-	if err != nil {
-		return nil, err
-	}
-	if err := probeGrace(); err != nil {
-		return nil, err
+// Load loads the programs and makes the tables: out, in and tuples for as many flows each, epoch [Global] at 1 and the others at 0.
+// Frames are carried in the network namespace of the calling thread. The error says in one line why it does not work here.
+func Load(flows int) (*Datapath, error) {
+	if err := Grace(); err != nil {
+		return nil, fmt.Errorf("%w; the kernel must allow MEMBARRIER_CMD_GLOBAL, so no processor may be without timer tick (nohz_full)", err)
 	}
 	spec, err := specOf(flows)
 	if err != nil {
@@ -174,7 +170,7 @@ func (d *Datapath) Epoch(i uint32) uint64 { return d.epochs[i].Load() }
 // decisions are made from are written before.
 func (d *Datapath) Bump(i uint32) uint64 { return d.epochs[i].Add(1) }
 
-// Slots returns the number of slots: twice Config.Flows.
+// Slots returns the number of slots: twice that of flows.
 func (d *Datapath) Slots() int { return len(d.slots) }
 
 // Slot returns a slot. It is valid until Close.

@@ -20,7 +20,7 @@ func load(t testing.TB) *Datapath { t.Helper(); return loadFor(t, 64) }
 func loadFor(t testing.TB, flows int) *Datapath {
 	t.Helper()
 	netns.RequireRoot(t)
-	d, err := Load(&Config{Flows: flows})
+	d, err := Load(flows)
 	if err != nil {
 		t.Fatal(err)
 	}

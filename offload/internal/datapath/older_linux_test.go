@@ -19,7 +19,7 @@ const inGuest = "DATAPATH_IN_GUEST"
 // A kernel without tcx links (Debian's, Linux 6.1) is refused in one line that says what is missing. Its verifier accepts the programs.
 func TestOlderKernel(t *testing.T) {
 	if os.Getenv(inGuest) != "" {
-		d, err := Load(nil)
+		d, err := Load(16)
 		fmt.Printf("Load: %v\n", err)
 		if err == nil {
 			d.Close()

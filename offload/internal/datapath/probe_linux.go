@@ -13,23 +13,13 @@ import (
 // cmdGlobal is MEMBARRIER_CMD_GLOBAL of membarrier(2).
 const cmdGlobal = 1
 
-// Grace returns when no program is still at work with what it has read before the call.
-func Grace() error { return membarrier() }
-
-func membarrier() error {
+// Grace returns when no program is still at work with what it has read before the call. The kernel refuses it with processors
+// without a timer tick (nohz_full).
+func Grace() error {
 	// An RCU grace period: sys_membarrier calls synchronize_rcu (Linux 6.18). On a single processor it does nothing, where
 	// no program can be interrupted by the caller.
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, cmdGlobal, 0, 0); errno != 0 {
 		return fmt.Errorf("datapath: membarrier: %w", errno)
-	}
-	return nil
-}
-
-// probeGrace returns why Grace would not work. The kernel has it, except with processors without a timer tick
-// (nohz_full).
-func probeGrace() error {
-	if err := membarrier(); err != nil {
-		return fmt.Errorf("%w; the kernel must allow MEMBARRIER_CMD_GLOBAL, so no processor may be without timer tick (nohz_full)", err)
 	}
 	return nil
 }

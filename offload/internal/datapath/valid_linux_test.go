@@ -111,11 +111,9 @@ func TestFlowErrors(t *testing.T) {
 		check.ErrorHas(t, err, "datapath: Flow: "+c.field, "; must be")
 	}
 	check.ErrorHas(t, d.Put(InKey{}, good()), "datapath: Flow: How is neigh")
-	_, err := Load(&Config{Flows: -1})
-	check.ErrorHas(t, err, "datapath: Flows is -1; must be 1 to")
-	_, err = d.AttachUnderlay(1)
+	_, err := d.Attach(1, TunnelIn)
 	check.ErrorHas(t, err, "datapath: device lo has no MAC; it must be")
-	_, err = d.AttachPort(1<<30, In)
+	_, err = d.Attach(1<<30, PortIn)
 	check.ErrorHas(t, err, "datapath: device 1073741824: ")
 	check.True(t, err != nil && !strings.Contains(err.Error(), "\n") && !errors.Is(err, errors.ErrUnsupported), "%v", err)
 }
