@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// TestCloseCarriesNothingOld: while Close waits for the goroutine, changes still void flows.
+// TestCloseCarriesNothingOld: while Close waits for the goroutine, changes still void flows, and a second Close waits, too.
 func TestCloseCarriesNothingOld(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
@@ -33,6 +33,14 @@ func TestCloseCarriesNothingOld(t *testing.T) {
 		r.sw.Settle()
 		if r.carried(p) {
 			t.Error("carried after the entry was deleted")
+		}
+		again := make(chan error)
+		go func() { again <- r.o.Close() }()
+		select {
+		case <-again:
+			t.Error("a second Close does not wait for the first")
+		case <-time.After(50 * time.Millisecond):
+			defer func() { check.OK(t, <-again) }()
 		}
 		close(busy)
 		check.OK(t, <-ended)

@@ -37,6 +37,7 @@ type Offload struct {
 	held  [datapath.Epochs]atomic.Uint32 // entries that depend on an epoch
 
 	unsettled atomic.Bool // entries were void, or removed, since the last Settle: programs may be at work with them
+	ending    sync.Once
 	done      chan struct{}
 	ended     sync.WaitGroup
 
@@ -53,8 +54,7 @@ type Offload struct {
 	shut bool         // it is
 
 	mu      sync.Mutex // guards what follows; only the goroutine changes entries
-	closing bool
-	closed  bool // nothing is carried, nor counted
+	closed  bool       // nothing is carried, nor counted
 	entries map[vswitch.Pair]*entry
 	order   shares.List[*entry]
 	dying   []*entry // removed, with frames perhaps still on their way
@@ -123,14 +123,12 @@ func (o *Offload) release() (err error) {
 }
 
 // Close ends the carrying of flows: from its return on, all frames go through the switch. It is idempotent.
-func (o *Offload) Close() error {
-	o.mu.Lock()
-	if o.closing {
-		o.mu.Unlock()
-		return nil
-	}
-	o.closing = true
-	o.mu.Unlock()
+func (o *Offload) Close() (err error) {
+	o.ending.Do(func() { err = o.end() })
+	return err
+}
+
+func (o *Offload) end() error {
 	close(o.done)
 	o.ended.Wait()
 	o.dp.Bump(datapath.Global) // nobody validates any more
