@@ -3,9 +3,9 @@ package fdb
 import "github.com/vxswitch/vxswitch/frame"
 
 // Watch has f called after each change of an entry, with the VNI of its table and its MAC. With the zero MAC it is called after a
-// flush or kill, which may have removed any entry, and after a change of one with Dest 0, on which all depend that is routed. It is for those who keep answers of look-ups: an answer holds until f is
-// called for its MAC. Refreshes are no changes. f is called with a table locked, or by a worker, so it must not block or call
-// a table. A nil f ends the calls.
+// flush or kill, which may have removed any entry, and after a change of one with Dest 0, on which all depends that is routed. It is
+// for those who keep answers of look-ups: an answer holds until f is called for its MAC. Refreshes are no changes. f is called with a
+// table locked, or by a worker, so it must not block or call a table. A nil f ends the calls.
 func (g *Gens) Watch(f func(vni frame.VNI, mac frame.MAC)) {
 	if f == nil {
 		g.watch.Store(nil)

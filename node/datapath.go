@@ -42,9 +42,7 @@ func (n *Node) setDatapath(d Datapath) error {
 		return nil
 	}
 	if o.on != nil {
-		err := o.on.Close()
-		o.on = nil
-		return err
+		return o.close()
 	}
 	err := error(&setting.Error{Path: "datapath", Value: d.String(), Text: "this program has no offload (node.Options.Offload)"})
 	if o.open != nil {
@@ -62,6 +60,15 @@ func (n *Node) setDatapath(d Datapath) error {
 	}
 	o.why = err
 	return nil
+}
+
+// close ends the offload, if there is one.
+func (o *offloader) close() (err error) {
+	if o.on != nil {
+		err = o.on.Close()
+		o.on = nil
+	}
+	return err
 }
 
 // Offload returns what Options.Offload has opened, nil while flows are carried in the switch.

@@ -197,10 +197,7 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	if n.offload.on != nil {
-		err = errors.Join(err, n.offload.on.Close())
-		n.offload.on = nil
-	}
+	err = errors.Join(err, n.offload.close())
 	n.prober.close()
 	for _, t := range n.tunnels {
 		err = errors.Join(err, t.close())

@@ -40,7 +40,8 @@ type Pair struct {
 // A Flow is the decision about the frames of a pair: to forward them to one member of the segment, or to route them to one of another.
 // It holds for every frame with a unicast IPv4 or IPv6 packet and without a VLAN tag beside that of the attachment, but not for ND
 // messages; if Pair has a Tuple, for those of which frame.TupleOf returns it, or of which it has the addresses. They leave with the
-// tag of the other attachment, with the priority of the tag that they came with, without one with 0. Longer frames than MTU are for the switch to decide.
+// tag of the other attachment, and with the priority of the tag that they came with, 0 if they had none. Longer frames than MTU are
+// for the switch to decide.
 //
 // Routed frames leave with the MACs of Hop, and with a TTL or hop limit that is less by one. Those with IP options, with a wrong
 // header, or whose TTL is 1 or 0 are for the switch to decide.
@@ -104,11 +105,7 @@ func (s *Switch) SetWatched(on bool) {
 }
 
 // changed voids all decisions that the Offload knows.
-func (s *Switch) changed() {
-	if o := s.offload.Load(); o != nil {
-		(*o).Changed(0, frame.MAC{})
-	}
-}
+func (s *Switch) changed() { s.rerouted(frame.MAC{}) }
 
 // Flow returns the decision about a pair. It is what decide does, without a frame and without learning: it holds until
 // Offload.Changed is called. The error is one of ErrNoAttachment and those beside it.
@@ -138,11 +135,11 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
 		return f, ErrUnknownMAC
 	}
-	x := frame.Make(pairFrame(p))
-	x.From, x.VNI, x.Tunnel = p.From, c.vsi.vni, c.port.tunnel != nil
-	if r := c.locks(&x); r != frame.NotDropped {
+	if c.locked && !c.vsi.fdb.Pinned(p.Src, p.From) {
 		return f, ErrDropped
 	}
+	x := frame.Make(pairFrame(p))
+	x.From, x.VNI, x.Tunnel = p.From, c.vsi.vni, c.port.tunnel != nil
 	from, l := c, c.enters
 	switch d, known := c.vsi.fdb.Lookup(p.Dst); {
 	case !known:
@@ -225,14 +222,6 @@ func pairFrame(p Pair) []byte {
 	copy(b[6:], p.Src[:])
 	binary.BigEndian.PutUint16(b[macsLen:], typeIPv4)
 	return b
-}
-
-// locks is what a locked attachment checks.
-func (c *circuit) locks(f *frame.Frame) frame.Reason {
-	if c.locked && !c.vsi.fdb.Pinned(frame.MAC(f.Bytes()[6:]), f.From) {
-		return frame.Locked
-	}
-	return frame.NotDropped
 }
 
 // Carried counts frames that the Offload has carried by a flow, in all counters that the switch has for them, and has the source

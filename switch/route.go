@@ -47,7 +47,7 @@ func (s *Switch) route(c *circuit, f *Flow, x *frame.Frame) (*circuit, look, err
 	return own, max(c.enters, atHosts), nil
 }
 
-// rerouted voids decisions of a FIB.
+// rerouted voids the decisions of a FIB that lead to a MAC; the zero MAC voids all.
 func (s *Switch) rerouted(mac frame.MAC) {
 	if o := s.offload.Load(); o != nil {
 		(*o).Changed(0, mac)
