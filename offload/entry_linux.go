@@ -230,7 +230,8 @@ func (o *Offload) renew() {
 			continue
 		}
 		f, how, v, err := o.decide(e.flow.Pair)
-		if how.flow.Slot = e.slot; err == nil && how.same(&e.plan) {
+		how.flow.Slot = e.slot
+		if err == nil && how.same(&e.plan) && o.devices.with[how.need] != nil { // else add attaches a program
 			o.mu.Lock()
 			o.count(e)
 			e.flow = f
