@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/offload/internal/datapath"
 )
@@ -14,8 +13,7 @@ import (
 func TestDeviceMadeAgain(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.dests[3], fdb.Static))
+	r.hosts(r.dests[0], r.dests[3])
 	p := r.pair(r.dests[3], macB, macA)
 	h.Do(func() {
 		r.o.offer(p)

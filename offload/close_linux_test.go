@@ -8,7 +8,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -17,9 +16,7 @@ func TestCloseCarriesNothingOld(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
 	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
-	p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
+	p := r.hosts(r.dests[0], r.dests[1])
 	h.Do(func() {
 		r.o.offer(p)
 		if !r.carried(p) {
@@ -68,10 +65,8 @@ func TestCloseMeanwhile(t *testing.T) {
 	for range 10 {
 		r := newRig(t, h)
 		table := r.vsi.FDB()
-		check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-		check.OK(t, table.Set(macB, r.dests[3], fdb.Static))
+		p := r.hosts(r.dests[0], r.dests[3])
 		r.o.ended.Go(r.o.run)
-		p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		for _, f := range []func(){

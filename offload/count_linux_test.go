@@ -3,9 +3,7 @@ package offload
 import (
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // TestCountedBetween: a program adds a frame first and its bytes then. If the counters are read in between, the bytes are passed on
@@ -13,9 +11,7 @@ import (
 func TestCountedBetween(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.dests[3], fdb.Static))
-	p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
+	p := r.hosts(r.dests[0], r.dests[3])
 	h.Do(func() {
 		r.o.offer(p)
 		check.True(t, r.carried(p), "not carried")

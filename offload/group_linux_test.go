@@ -3,9 +3,7 @@ package offload
 import (
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // TestGroups: what goes to a group of peers stays with user space, which chooses one for each flow; what comes from each of them is
@@ -13,10 +11,8 @@ import (
 func TestGroups(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h) // peers 0 and 1 are the group
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.group, fdb.Static))
+	to := r.hosts(r.dests[0], r.group)
 	h.Do(func() {
-		to := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
 		r.o.offer(to)
 		check.True(t, r.o.entries[to] == nil, "a flow to the group")
 		for i, from := range r.dests[3:] {

@@ -17,8 +17,7 @@ func TestNumberOfAnother(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
 	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	p := r.hosts(r.dests[0], r.dests[1])
 	r.o.ended.Go(r.o.run)
 	defer func() { check.OK(t, r.o.Close()) }()
 	carried := func(from, dev string, p vswitch.Pair) {
@@ -30,7 +29,7 @@ func TestNumberOfAnother(t *testing.T) {
 			return check.Must(r.o.Stats())(t).Carried.Frames > was
 		})
 	}
-	carried("the first", "tap0", vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB})
+	carried("the first", "tap0", p)
 	number := r.index[0]
 	check.OK(t, r.at[0].Detach())
 	h.Do(func() { persistent(t, "tap9", number) })

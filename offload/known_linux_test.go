@@ -17,8 +17,7 @@ func TestHintsOfKnown(t *testing.T) {
 	r := newRig(t, h)
 	r.route(0)
 	check.OK(t, r.routes.gate[0].neighbours.Set(nextHops[0], macB, arp.Static, 0))
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.dests[1], fdb.Static))
+	r.hosts(r.dests[0], r.dests[1])
 	p := r.pair(r.dests[0], macA, gatewayMAC(1))
 	hint := func(port uint16) {
 		p.Tuple = tupleTo(ports[0])
@@ -71,11 +70,9 @@ func TestVoidWhenPut(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
 	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	p := r.hosts(r.dests[0], r.dests[1])
 	x := &turning{func() { check.OK(t, table.Set(macA, r.dests[0], fdb.Control|fdb.Override)) }}
 	check.OK(t, r.at[0].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: x}}))
-	p := r.pair(r.dests[0], macA, macB)
 	p.Tuple = tupleTo(ports[0])
 	h.Do(func() {
 		r.drain()

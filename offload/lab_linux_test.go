@@ -49,15 +49,10 @@ func newSite(t *testing.T, h *netns.Host, x int, peers ...int) *site {
 // newSiteOf is newSite with a guest in another host, by a veth pair, if that is not h.
 func newSiteOf(t *testing.T, h, g *netns.Host, x int, peers ...int) *site {
 	t.Helper()
-	return newSiteOver(t, h, g, nil, x, peers...)
+	return newSiteWith(t, h, g, nil, nil, x, peers...)
 }
 
-// newSiteOver is newSiteOf with settings of the underlay.
-func newSiteOver(t *testing.T, h, g *netns.Host, cfg *underlay.UDPConfig, x int, peers ...int) *site {
-	t.Helper()
-	return newSiteWith(t, h, g, cfg, nil, x, peers...)
-}
-
+// newSiteWith is newSiteOf with settings of the underlay and of the tunnel.
 func newSiteWith(t *testing.T, h, g *netns.Host, cfg *underlay.UDPConfig, tunnel *vtep.Config, x int, peers ...int) *site {
 	t.Helper()
 	s := &site{t: t, h: h, g: g, x: x}
@@ -170,7 +165,7 @@ func TestBothCarry(t *testing.T) {
 func TestUnfinishedOuterChecksum(t *testing.T) {
 	a, b := two(t)
 	s := newSite(t, a, 1, 2)
-	newSiteOver(t, b, b, &underlay.UDPConfig{Checksum: underlay.ChecksumOn}, 2, 1)
+	newSiteWith(t, b, b, &underlay.UDPConfig{Checksum: underlay.ChecksumOn}, nil, 2, 1)
 	a.Ping(guest(2), 20)
 	s.flows(2)
 	before := s.stats().Misses["checksum"]

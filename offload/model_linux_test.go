@@ -171,7 +171,7 @@ func (r *rig) carried(p vswitch.Pair) bool {
 	if act != datapath.Redirect {
 		return false
 	}
-	f, tag := &r.entry(p).flow, uint32(0)
+	f, tag := &r.o.known(p).flow, uint32(0)
 	if f.To == r.dests[2] {
 		tag = dot1q | 7
 		if f.Hop.VNI == routedVNI {
@@ -199,16 +199,12 @@ func (r *rig) pair(from frame.Dest, src, dst frame.MAC) vswitch.Pair {
 	return vswitch.Pair{From: from, Tag: r.tags[slices.Index(r.dests, from)], Src: src, Dst: dst}
 }
 
-// entry returns the entry by which packets of a tuple are carried, nil if there is none.
-func (r *rig) entry(p vswitch.Pair) *entry {
-	all, hosts := p, p
-	all.Tuple, hosts.Tuple = frame.Tuple{}, p.Tuple.Hosts()
-	for _, p := range []vswitch.Pair{all, p} {
-		if e := r.o.entries[p]; e != nil {
-			return e
-		}
-	}
-	return r.o.entries[hosts]
+// hosts has macA in one place, and macB in another, to stay, and returns the pair.
+func (r *rig) hosts(a, b frame.Dest) vswitch.Pair {
+	r.t.Helper()
+	check.OK(r.t, r.vsi.FDB().Set(macA, a, fdb.Static))
+	check.OK(r.t, r.vsi.FDB().Set(macB, b, fdb.Static))
+	return r.pair(a, macA, macB)
 }
 
 // check compares what the programs do with the decisions of now.
@@ -220,7 +216,7 @@ func (r *rig) check() {
 				p := r.pair(from, src, dst)
 				for _, port := range ports {
 					p.Tuple = tupleTo(port)
-					e := r.entry(p)
+					e := r.o.known(p)
 					if e == nil || !r.carried(p) {
 						continue
 					}
@@ -259,9 +255,9 @@ func (r *rig) play(in func(n int) int, turns int) (carried int) {
 			clear(r.o.refused)
 			clear(r.o.asked)
 			r.o.offer(p)
-			if e := r.entry(p); e != nil {
+			if e := r.o.known(p); e != nil {
 				r.o.renew()
-				if e = r.entry(p); e != nil && !r.carried(p) {
+				if e = r.o.known(p); e != nil && !r.carried(p) {
 					r.t.Fatalf("%v is not carried", p)
 				} else if e != nil && e.flow.Hop != (frame.Hop{}) {
 					r.routed++

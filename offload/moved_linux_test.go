@@ -81,8 +81,7 @@ func TestMaster(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
 	h.Bridge("br0", "tap0")
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.dests[1], fdb.Static))
+	r.hosts(r.dests[0], r.dests[1])
 	sockets := func(at string) int { return strings.Count(h.Run("ss", "-Hlnu"), at+":") }
 	h.Do(func() {
 		for _, p := range []vswitch.Pair{{From: r.dests[0], Src: macA, Dst: macB}, {From: r.dests[1], Src: macB, Dst: macA}} {

@@ -3,7 +3,6 @@ package offload
 import (
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
@@ -11,9 +10,7 @@ import (
 func TestLongerFrames(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
-	check.OK(t, r.vsi.FDB().Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, r.vsi.FDB().Set(macB, r.dests[1], fdb.Static))
-	p := r.pair(r.dests[0], macA, macB)
+	p := r.hosts(r.dests[0], r.dests[1])
 	h.MTU("tap1", 3000)
 	h.Do(func() {
 		r.o.offer(p)

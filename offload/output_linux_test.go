@@ -3,7 +3,6 @@ package offload
 import (
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -19,13 +18,10 @@ func (passes) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Conti
 func oneWay(t *testing.T, h *netns.Host) (r *rig, p vswitch.Pair) {
 	t.Helper()
 	r = newRig(t, h)
-	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	p = r.hosts(r.dests[0], r.dests[1])
 	check.OK(t, r.at[1].Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: passes{}}}))
 	r.o.ended.Go(r.o.run)
 	t.Cleanup(func() { check.OK(t, r.o.Close()) })
-	p = vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
 	r.o.Hint(p)
 	h.Until("a frame is carried", func() bool {
 		h.Inject("tap0", numbered(macA, macB, 1))

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -116,11 +115,8 @@ func TestMovedAway(t *testing.T) {
 	n := netns.New(t)
 	other := n.Host("other")
 	other.Quiet()
-	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[1], fdb.Static))
+	p := r.hosts(r.dests[0], r.dests[1])
 	r.o.ended.Go(r.o.run)
-	p := vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB}
 	r.o.Hint(p)
 	carried := func() uint64 { return check.Must(r.o.Stats())(t).Carried.Frames }
 	h.Until("a frame is carried", func() bool { h.Inject("tap0", numbered(macA, macB, 1)); return carried() > 0 })

@@ -3,9 +3,7 @@ package offload
 import (
 	"testing"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -15,10 +13,9 @@ func TestVTEPOfTwo(t *testing.T) {
 	h := rigHost(t)
 	r := newRig(t, h)
 	table := r.vsi.FDB()
-	check.OK(t, table.Set(macA, r.dests[0], fdb.Static))
-	check.OK(t, table.Set(macB, r.dests[3], fdb.Static))
+	p := r.hosts(r.dests[0], r.dests[3])
 	h.Do(func() {
-		r.o.offer(vswitch.Pair{From: r.dests[0], Src: macA, Dst: macB})
+		r.o.offer(p)
 		if r.o.tick(); len(r.o.entries) != 2 || len(r.o.vteps) != 1 {
 			t.Fatalf("%d flows, %d VTEPs", len(r.o.entries), len(r.o.vteps))
 		}
