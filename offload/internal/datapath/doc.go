@@ -49,13 +49,12 @@
 //
 // # What is a miss
 //
-// Each [Cause] has a counter. In short, only IPv4 and IPv6 is carried, without a VLAN tag or with one
-// that the kernel has taken out of the frame, from and to one host: TCP, UDP and ICMP without options and extension headers,
-// fragments included. Never carried: neighbour
-// discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
-// the entry expects it, and each ECN combination that user space counts or drops. The flow of a tuple carries no frame
-// without one ([frame.TupleOf]), such as a fragment. A flow that routes ([Flow].NewDst) carries no packet that a router would not
-// pass on, or not as it came: with a TTL or hop limit of 1 or 0, or with a wrong checksum or length in the IP header.
+// Each [Cause] has a counter. In short, only IPv4 and IPv6 is carried, without a VLAN tag or with one that the kernel has taken out of
+// the frame, from and to one host: TCP, UDP and ICMP without options and extension headers, fragments included. Never carried:
+// neighbour discovery, DHCP, a frame that is too long, a received packet with anything in the outer headers that is not exactly as
+// the entry expects it, and each ECN combination that user space counts or drops. The flow of a tuple carries no frame without one
+// ([frame.TupleOf]), such as a fragment. A flow that routes ([Flow].NewDst) carries no packet that a router would not pass on, or not
+// as it came: with a TTL or hop limit of 1 or 0, or with a wrong checksum or length in the IP header.
 //
 // # Where it is carried
 //
@@ -70,8 +69,7 @@
 // same, of which sixteen are used, and the outer UDP checksum is zero. A received outer UDP checksum is verified by the network card,
 // trusted where the packet has met none, as the kernel's sockets do, or not at all, as [Outer.Unverified] says (RFC 7348, section 5).
 // An inner transport checksum that is not finished is completed by whoever comes next in the kernel, which knows of it; if a relay has
-// lost that knowledge, it stays
-// unfinished. A superframe out of a tunnel stays whole, with the segment size that the sender's kernel gave it.
+// lost that knowledge, it stays unfinished. A superframe out of a tunnel stays whole, with the segment size that the sender's kernel gave it.
 //
 // What is carried passes by the packet filter, connection tracking, reverse path filter and IPsec of the host, and by its
 // sockets. A capture on the port's device shows only what the port sends; one on the underlay shows both directions.

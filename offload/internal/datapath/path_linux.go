@@ -9,19 +9,22 @@ import (
 // paths knows what is in the table of paths, which has a place for each slot. A slot keeps its path until another flow gets the slot:
 // then no program has the flow before, nor its path.
 type paths struct {
-	known  map[path]*known
-	bySlot []*known
+	known  map[path]*usedPath
+	bySlot []*usedPath
 	free   []uint32
 	next   uint32 // never used
 }
 
-type known struct {
+// A usedPath is one that slots have.
+type usedPath struct {
 	path  path
 	index uint32
-	slots int // that have it
+	slots int
 }
 
-func newPaths(slots int) paths { return paths{known: map[path]*known{}, bySlot: make([]*known, slots)} }
+func newPaths(slots int) paths {
+	return paths{known: map[path]*usedPath{}, bySlot: make([]*usedPath, slots)}
+}
 
 // take gives a slot a path, which it writes into the table if it is new, and returns its index.
 func (x *paths) take(slot uint32, p path, table *ebpf.Map) (uint32, error) {
@@ -31,7 +34,7 @@ func (x *paths) take(slot uint32, p path, table *ebpf.Map) (uint32, error) {
 	}
 	x.leave(slot)
 	if k == nil {
-		k = &known{path: p, index: x.next}
+		k = &usedPath{path: p, index: x.next}
 		if n := len(x.free); n > 0 {
 			k.index = x.free[n-1]
 			x.free = x.free[:n-1]

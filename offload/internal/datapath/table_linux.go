@@ -13,6 +13,12 @@ import (
 
 const noTunnel = 1 // NO_TUNNEL in bpf/maps.h
 
+// ErrExist is returned by Put for a key that has an entry: entries never change.
+var ErrExist = errors.New("datapath: the key has an entry; delete it first")
+
+// ErrFull is returned by Put if the table is full.
+var ErrFull = errors.New("datapath: the table is full")
+
 // A pairKey is struct pair_key there, a tupleKey struct tuple_key.
 type (
 	pairKey  [32]byte

@@ -1,13 +1,5 @@
 package datapath
 
-import "errors"
-
-// ErrExist is returned by Put for a key that has an entry: entries never change.
-var ErrExist = errors.New("datapath: the key has an entry; delete it first")
-
-// ErrFull is returned by Put if the table is full.
-var ErrFull = errors.New("datapath: the table is full")
-
 // A Program is one of the three programs.
 type Program uint8
 
