@@ -113,30 +113,9 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := Flow{Pair: p}
-	ports := *s.ports.Load()
-	if n := int(p.From.Port()); n == 0 || n >= len(ports) || ports[n] == nil {
-		return f, ErrNoAttachment
-	}
-	c, ok := ports[p.From.Port()].circuits.Load(tagKey(p.Tag))
-	switch {
-	case !ok:
-		return f, ErrNoAttachment
-	case c.port.of.matching.Load() != nil: // which frames are whose, its Matchers say
-		return f, ErrStage
-	case !p.Src.IsHost() || !p.Dst.IsHost():
-		return f, ErrDropped
-	case s.watched.Load() > 0 || s.trace.Load() != nil || s.tap.Load() != nil:
-		return f, ErrWatched
-	case c.gbp != 0 || c.service():
-		return f, ErrTag
-	case !s.passes(c.slots.Ingress, &f, p.Src, p.Dst):
-		return f, ErrStage
-	}
-	if o := c.vsi.fdb.Check(p.Src, p.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
-		return f, ErrUnknownMAC
-	}
-	if c.locked && !c.vsi.fdb.Pinned(p.Src, p.From) {
-		return f, ErrDropped
+	c, err := s.entrance(&f)
+	if err != nil {
+		return f, err
 	}
 	x := frame.Make(pairFrame(p))
 	x.From, x.VNI, x.Tunnel = p.From, c.vsi.vni, c.port.tunnel != nil
@@ -145,7 +124,6 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 	case !known:
 		return f, ErrUnknownMAC
 	case d.Port() == 0 && d != frame.Filter:
-		var err error
 		if from, l, err = s.route(c, &f, &x); err != nil {
 			return f, err
 		}
@@ -172,6 +150,36 @@ func (s *Switch) Flow(p Pair) (Flow, error) {
 		f.Tuple = f.Tuple.Hosts()
 	}
 	return f, nil
+}
+
+// entrance returns the attachment where the frames of f enter, or why nothing is decided for all of them, wherever they go. s.mu is held.
+func (s *Switch) entrance(f *Flow) (*circuit, error) {
+	ports, n := *s.ports.Load(), int(f.From.Port())
+	if n == 0 || n >= len(ports) || ports[n] == nil {
+		return nil, ErrNoAttachment
+	}
+	c, ok := ports[n].circuits.Load(tagKey(f.Tag))
+	switch {
+	case !ok:
+		return nil, ErrNoAttachment
+	case c.port.of.matching.Load() != nil: // which frames are whose, its Matchers say
+		return nil, ErrStage
+	case !f.Src.IsHost() || !f.Dst.IsHost():
+		return nil, ErrDropped
+	case s.watched.Load() > 0 || s.trace.Load() != nil || s.tap.Load() != nil:
+		return nil, ErrWatched
+	case c.gbp != 0 || c.service():
+		return nil, ErrTag
+	case !s.passes(c.slots.Ingress, f, f.Src, f.Dst):
+		return nil, ErrStage
+	}
+	if o := c.vsi.fdb.Check(f.Src, f.From); o != fdb.Known && o != fdb.Kept && (c.learn || o != fdb.New) {
+		return nil, ErrUnknownMAC
+	}
+	if c.locked && !c.vsi.fdb.Pinned(f.Src, f.From) {
+		return nil, ErrDropped
+	}
+	return c, nil
 }
 
 // service reports whether the frames of the attachment have a service tag.
