@@ -204,8 +204,8 @@ func (o *Offload) bury() error {
 	if len(o.dying) == 0 {
 		return nil
 	}
-	if err := datapath.Grace(); err != nil {
-		return errDatapath
+	if err := o.grace(); err != nil {
+		return err
 	}
 	o.dying = slices.DeleteFunc(o.dying, func(e *entry) bool {
 		o.count(e)
@@ -267,9 +267,7 @@ func (o *Offload) tick() {
 		}
 	}
 	o.routes.keep(o.entries)
-	if err := o.bury(); err != nil {
-		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
-	}
+	_ = o.bury() // or with the next tick
 }
 
 // collect passes on what the flows have carried since the last time. o.mu is held.

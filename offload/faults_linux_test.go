@@ -2,6 +2,7 @@ package offload
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -38,7 +39,8 @@ func TestFaults(t *testing.T) {
 // is deleted later.
 func TestFaultsOfTables(t *testing.T) {
 	h := rigHost(t)
-	r := newRig(t, h)
+	var log strings.Builder
+	r := newRigWith(t, h, &Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	table := r.vsi.FDB()
 	var p, q vswitch.Pair
 	n := 0
@@ -81,6 +83,10 @@ func TestFaultsOfTables(t *testing.T) {
 		r.o.offer(q)
 		return nil
 	}, func(x fault.Fault, _ error) {
+		if text := log.String(); x.Call == "membarrier" && !strings.Contains(text, "membarrier: "+x.Errno.Error()) {
+			t.Errorf("%v: the log says %q", x, text)
+		}
+		log.Reset()
 		if r.o.entries[p] == nil && r.carried(p) {
 			t.Errorf("%v: %v is carried, which has no flow", x, p)
 		}

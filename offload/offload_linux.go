@@ -194,15 +194,23 @@ func (o *Offload) Settle() {
 	if !o.unsettled.Swap(false) {
 		return
 	}
-	if err := datapath.Grace(); err != nil {
+	if o.grace() != nil {
 		o.unsettled.Store(true)
-		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.collect()
 	}
+}
+
+// grace waits for the programs that are at work. Why it cannot, the log says.
+func (o *Offload) grace() error {
+	if err := datapath.Grace(); err != nil {
+		o.cfg.Log.Error("offload: waiting for the programs", "err", err)
+		return errDatapath
+	}
+	return nil
 }
 
 // run takes hints, asks again and counts until Close.

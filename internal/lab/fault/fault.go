@@ -29,6 +29,7 @@ var errnos = map[string][]syscall.Errno{
 	"getsockopt":    {syscall.ENOMEM},
 	"ioctl":         {syscall.ENODEV, syscall.EPERM},
 	"listen":        {syscall.EADDRINUSE},
+	"membarrier":    {syscall.EPERM},
 	"openat":        {syscall.EMFILE, syscall.EPERM},
 	"pipe2":         {syscall.EMFILE},
 	"recvfrom":      {syscall.ENOMEM},

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are the system calls that are failed: those that open and set up. To fail close, read or
+// calls are the system calls that are failed: those that open and set up, and the wait for eBPF programs. To fail close, read or
 // write, which the runtime makes for itself, would end the process.
 var calls = map[int32]string{
 	unix.SYS_SOCKET: "socket", unix.SYS_BIND: "bind", unix.SYS_CONNECT: "connect", unix.SYS_LISTEN: "listen",
@@ -21,6 +21,7 @@ var calls = map[int32]string{
 	unix.SYS_SENDTO: "sendto", unix.SYS_RECVFROM: "recvfrom", unix.SYS_IOCTL: "ioctl", unix.SYS_OPENAT: "openat",
 	unix.SYS_EPOLL_CREATE1: "epoll_create1", unix.SYS_EPOLL_CTL: "epoll_ctl", unix.SYS_FCNTL: "fcntl",
 	unix.SYS_EVENTFD2: "eventfd2", unix.SYS_PIPE2: "pipe2", unix.SYS_SETNS: "setns", unix.SYS_BPF: "bpf",
+	unix.SYS_MEMBARRIER: "membarrier",
 }
 
 // fails reports whether a call of those is one that can fail: of fcntl a new descriptor.
