@@ -59,7 +59,7 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	from, to := inside(f.In), inside(f.Out)
 	how.rx, _ = from.(*vtep.VTEP)
 	how.tx, _ = to.(*vtep.VTEP)
-	how.flow.Max, how.flow.NewDst, how.flow.NewSrc = uint32(f.MTU), f.Hop.Dst, f.Hop.Src
+	how.flow.NewDst, how.flow.NewSrc = f.Hop.Dst, f.Hop.Src
 	if how.rx != nil && how.tx != nil {
 		return errTransit
 	}
@@ -85,7 +85,8 @@ func (o *Offload) planFor(f *vswitch.Flow, how *plan) error {
 	if err != nil {
 		return err
 	}
-	how.flow.Oif, how.flow.Tag, how.flow.Max = uint32(at.index), f.OutTag, uint32(f.Out.MTU(0)) // read again by place: f.MTU may be old
+	how.flow.Oif, how.flow.Tag = uint32(at.index), f.OutTag
+	how.flow.Max = uint32(f.Out.MTU(0)) // which place has read again: f.MTU may be old
 	switch at.kind {
 	case port.HookTAP:
 		how.flow.How = datapath.Ingress
@@ -240,7 +241,7 @@ func (o *Offload) sent(f *vswitch.Flow, how *plan) error {
 	}
 	how.flow.How, how.flow.Oif, how.flow.Outer = datapath.Neigh, uint32(dev.index), x
 	// A longer frame is for user space, which tells its sender: the device may have another MTU than when the tunnel was opened.
-	how.flow.Max = min(how.flow.Max, uint32(p.MTU), uint32(max(dev.mtu-p.Type.Outer(p.Peer.Addr().Is6()), 0)))
+	how.flow.Max = uint32(max(min(f.MTU, p.MTU, dev.mtu-p.Type.Outer(p.Peer.Addr().Is6())), 0))
 	return nil
 }
 
