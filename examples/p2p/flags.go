@@ -73,7 +73,7 @@ func newFlags() *flags {
 		f.put("kind", s, s, port0+"type")
 		return nil
 	})
-	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: MTU of the underlay minus the overhead, and a tag with -inner-vlan pass)", port0+"mtu")
+	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: MTU of the underlay minus the overhead, and a tag with -inner-vlan pass; a veth that exists keeps its own)", port0+"mtu")
 	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one per CPU, at most 4; one for -type ipip, on other systems than Linux, and single-queue devices)", port0+"queues", tunnel0+"queues")
 	f.word("busy-poll", "`DURATION` that a queue polls before it sleeps, 0 to 1ms (default 0; for machines with idle CPUs)", port0+"busyPoll", tunnel0+"busyPoll")
 	f.truth("offload", "use superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string, yes bool) {

@@ -39,7 +39,9 @@ func tunnel(ctx context.Context, o options, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o.node.Ports[0].MTU = mtu
+	if p := &o.node.Ports[0]; p.Type != node.PortVeth { // of a pair that it makes, the node does so, and leaves a veth that exists as it is
+		p.MTU = mtu
+	}
 	if err := apply(n, o); c.why != nil && errors.Is(err, c.why) {
 		return datapathError(c.why)
 	} else if err != nil {

@@ -52,21 +52,27 @@ func guestOf(t *testing.T, of *netns.Host) *netns.Host {
 	return netns.New(t).Host("guest")
 }
 
-// A veth that exists stays, with its peer.
+// A veth that exists stays, with its peer, and keeps its MTU: a guest with a longer one is told of packets that do not fit the tunnel.
 func TestVethThatExists(t *testing.T) {
 	f := &families[0]
 	a, b := f.peers(t, netns.VXLAN{})
 	g := guestOf(t, a)
 	a.IP("link", "add", "vxs0", "type", "veth", "peer", "name", "eth0", "netns", g.NS)
 	g.Up("eth0")
-	g.MTU("eth0", 1450)
 	g.Addr("eth0", "192.168.7.1/24")
 	for range 2 {
 		p := f.start(t, a, 1450, "-kind veth")
 		g.Ready()
 		g.Ping("192.168.7.2", 2)
 		b.Ping("192.168.7.1", 2)
+		if mtu := mtuOf(t, g, "192.168.7.2", 1472); mtu != 1450 {
+			t.Errorf("a packet of 1500 bytes: the guest is told of an MTU of %d, want 1450", mtu)
+		}
+		g.IP("route", "flush", "cache")
 		stop(t, p)
+		if out := a.IP("link", "show", "vxs0"); !strings.Contains(out, "mtu 1500") {
+			t.Errorf("its MTU is another: %s", out)
+		}
 		if gone(t, a, "vxs0") || strings.Contains(a.IP("-br", "link"), "vxt") {
 			t.Errorf("left:\n%s", a.IP("-br", "link"))
 		}
