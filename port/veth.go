@@ -32,7 +32,7 @@ import (
 //
 // The error wraps
 //   - [os.ErrPermission] without CAP_NET_ADMIN and CAP_SYS_ADMIN, which here stands for CAP_BPF too
-//   - [syscall.EINVAL] if there is a device of another driver
+//   - [syscall.EINVAL] if there is a device of another driver, or a veth that is in a bridge or a bond
 //   - [syscall.EBUSY] if another port has the veth
 //   - [errors.ErrUnsupported] before Linux 6.6 (tcx), and on other systems
 func OpenVeth(name string, cfg *DeviceConfig) (*Device, error) { return openGlued(name, true, cfg) }
@@ -58,6 +58,7 @@ func OpenVeth(name string, cfg *DeviceConfig) (*Device, error) { return openGlue
 // The error wraps
 //   - [os.ErrPermission] without CAP_NET_ADMIN and CAP_BPF, for a network card CAP_NET_RAW too
 //   - [syscall.ENODEV] if the interface does not exist
+//   - [syscall.EINVAL] if it has no Ethernet frames, or is in a bridge or a bond
 //   - [syscall.EBUSY] if another port has the interface
 //   - [errors.ErrUnsupported] before Linux 6.6 (tcx), and on other systems
 func OpenInterface(name string, cfg *DeviceConfig) (*Device, error) {
@@ -134,9 +135,11 @@ func (g *glue) find(name string, must bool) (found bool, err error) {
 	case err != nil:
 		return false, fmt.Errorf("looking for it: %w", err)
 	case g.veth && g.host.Kind != "veth":
-		return false, fmt.Errorf("a device of another driver, %s: %w", cmp.Or(g.host.Kind, "of hardware"), syscall.EINVAL)
+		return false, fmt.Errorf("a device of another driver, %s, not a veth: %w", cmp.Or(g.host.Kind, "without a kind"), syscall.EINVAL)
 	case !g.host.Ethernet:
 		return false, fmt.Errorf("not an Ethernet interface: %w", syscall.EINVAL)
+	case g.host.PortOf != "" && g.host.PortOf != "vrf":
+		return false, fmt.Errorf("it is in a %s, which would go on sending there: take it out first: %w", g.host.PortOf, syscall.EINVAL)
 	case taken:
 		return false, fmt.Errorf("another port has made it: %w", syscall.EBUSY)
 	}

@@ -162,6 +162,8 @@ func TestVethOpenErrors(t *testing.T) {
 	h.IP("tuntap", "add", "dev", "tap0", "mode", "tap")
 	h.IP("tuntap", "add", "dev", "tun0", "mode", "tun")
 	h.IP("link", "add", "v0", "type", "veth", "peer", "v1")
+	h.IP("link", "add", "v2", "type", "veth", "peer", "v3")
+	h.Bridge("br0", "v2")
 	index := strings.SplitN(h.IP("-o", "link", "show", "v0"), ":", 2)[0]
 	for _, c := range []struct {
 		open func(string, *DeviceConfig) (*Device, error)
@@ -173,8 +175,10 @@ func TestVethOpenErrors(t *testing.T) {
 		{OpenVeth, "sixteen-bytes-xx", nil, nil, `port: veth name "sixteen-bytes-xx": want 1 to 15 bytes`},
 		{OpenInterface, "", nil, nil, `port: interface name "": want 1 to 15 bytes`},
 		{OpenVeth, "a/b", nil, syscall.EINVAL, `port: veth "a/b": making a veth pair: `},
-		{OpenVeth, "tap0", nil, syscall.EINVAL, `port: veth "tap0": a device of another driver, tun: `},
-		{OpenVeth, "lo", nil, syscall.EINVAL, `port: veth "lo": a device of another driver`},
+		{OpenVeth, "tap0", nil, syscall.EINVAL, `port: veth "tap0": a device of another driver, tun, not a veth: `},
+		{OpenVeth, "lo", nil, syscall.EINVAL, `port: veth "lo": a device of another driver, without a kind, not a veth: `},
+		{OpenVeth, "v2", nil, syscall.EINVAL, `port: veth "v2": it is in a bridge, `},
+		{OpenInterface, "v2", nil, syscall.EINVAL, `port: interface "v2": it is in a bridge, `},
 		{OpenVeth, "x", &DeviceConfig{Existing: true}, syscall.ENODEV, `port: veth "x": there is no veth with this name: `},
 		{OpenInterface, "x", nil, syscall.ENODEV, `port: interface "x": looking for it: no such device`},
 		{OpenInterface, "lo", nil, syscall.EINVAL, `port: interface "lo": not an Ethernet interface: `},
@@ -196,7 +200,7 @@ func TestVethOpenErrors(t *testing.T) {
 		refused(t, d, err, "there is a persistent TAP vxt"+index, syscall.EBUSY)
 	})
 	h.IP("link", "del", "vxt"+index)
-	if out := h.IP("-br", "link"); strings.Count(out, "\n") != 5 {
+	if out := h.IP("-br", "link"); strings.Count(out, "\n") != 8 {
 		t.Errorf("devices are left after errors:\n%s", out)
 	}
 }

@@ -77,6 +77,7 @@ type LinkInfo struct {
 	Index    int
 	Name     string
 	Kind     string // of virtual devices, such as "veth"
+	PortOf   string // kind of the device that it is a port of, such as "bridge"
 	MTU      int
 	Ethernet bool // its frames have Ethernet headers, and it is no loopback
 	Peer     int  // index of the other end of a veth pair
@@ -122,10 +123,12 @@ func (l *Links) get(m linkMessage) (i LinkInfo, err error) {
 		}
 		return none
 	}
+	info := attribute(attrs, unix.IFLA_LINKINFO)
 	i = LinkInfo{
 		Index:    int(binary.NativeEndian.Uint32(answer[infoAt+4:])),
 		Name:     unix.ByteSliceToString(attribute(attrs, unix.IFLA_IFNAME)),
-		Kind:     unix.ByteSliceToString(attribute(attribute(attrs, unix.IFLA_LINKINFO), unix.IFLA_INFO_KIND)),
+		Kind:     unix.ByteSliceToString(attribute(info, unix.IFLA_INFO_KIND)),
+		PortOf:   unix.ByteSliceToString(attribute(info, unix.IFLA_INFO_SLAVE_KIND)),
 		MTU:      number(unix.IFLA_MTU, 0),
 		Ethernet: binary.NativeEndian.Uint16(answer[infoAt+2:]) == unix.ARPHRD_ETHER,
 		Peer:     number(unix.IFLA_LINK, 0),

@@ -15,6 +15,7 @@ type LinkInfo struct {
 	Index    int
 	Name     string
 	Kind     string
+	PortOf   string
 	MTU      int
 	Ethernet bool
 	Peer     int
