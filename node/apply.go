@@ -22,6 +22,9 @@ func (n *Node) change(cfg *Config) error {
 	if err := n.checkOwn(cfg); err != nil {
 		return err
 	}
+	if err := n.checkTaken(cfg); err != nil {
+		return err
+	}
 	n.dropFailed()
 	defer n.settleDown()
 	cfg = cfg.withShared()
