@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -53,6 +54,9 @@ func (n *Node) setDatapath(d Datapath) error {
 		}
 	}
 	if d == DatapathKernel {
+		if o.open != nil {
+			err = fmt.Errorf("datapath: %q: %w", d, err)
+		}
 		return err
 	}
 	if o.why == nil || o.why.Error() != err.Error() {

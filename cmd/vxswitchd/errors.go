@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -23,6 +24,8 @@ func advise(err error) error {
 		return fmt.Errorf("%w: the device must exist before the node starts", err)
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: stop the program that uses the device, or choose another name", err)
+	case errors.Is(err, os.ErrPermission) && strings.Contains(err.Error(), "CAP_"): // it says which
+		return fmt.Errorf("%w: run as root, or with these capabilities", err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -21,6 +22,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{advise(bind(syscall.EACCES)), fs.ErrPermission, "bind: permission denied: run as root, or with CAP_NET_BIND_SERVICE for a port below 1024"},
 		{advise(syscall.EPERM), fs.ErrPermission, "operation not permitted: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW"},
+		{advise(fmt.Errorf("loading: %w; the process must have CAP_BPF", syscall.EPERM)), fs.ErrPermission, "CAP_BPF: run as root, or with these capabilities"},
 		{advise(bind(syscall.EADDRINUSE)), syscall.EADDRINUSE, `stop the program or vxlan device that uses the port, or choose another "port"`},
 		{advise(bind(syscall.EADDRNOTAVAIL)), syscall.EADDRNOTAVAIL, `"local" must be an address of this host`},
 		{adviseMetrics(bind(syscall.EADDRINUSE)), syscall.EADDRINUSE, "address already in use: stop the program that uses the port, or choose another"},
