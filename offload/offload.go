@@ -65,7 +65,7 @@ type Stats struct {
 	Renewed uint64      `json:"renewed"` // times that a flow was void, and the decision the same
 
 	// Pairs that were hinted and not put, by cause: those of vswitch.Switch.Flow and vtep.VTEP.Path, and of the Offload itself.
-	// A pair is counted once a second, with each of its tuples if it was hinted with them.
+	// docs/flows.md has all causes, and those of Misses. A pair is counted once a second, with each of its tuples if it was hinted with them.
 	Refused map[string]uint64 `json:"refused"`
 
 	// Frames that the programs have left to user space, by cause, and as "lost" those that they have dropped, since the kernel failed half-way.
