@@ -23,22 +23,17 @@ func newChain[K comparable](key func(*record) K, link func(*record) *link) chain
 	return chain[K]{key: key, link: link, seed: maphash.MakeSeed()}
 }
 
-func (c *chain[K]) of(r *record) owned[K]  { return owned[K]{r.place.owner, c.key(r)} }
-func (c *chain[K]) hash(k owned[K]) uint64 { return maphash.Comparable(c.seed, k) }
+func (c *chain[K]) of(r *record) owned[K] { return owned[K]{r.place.owner, c.key(r)} }
 
-// slot returns the slot of a key, or the empty slot that it would take.
-func (c *chain[K]) slot(s *pages[record], k owned[K]) int {
-	return c.seek(c.hash(k), func(n ref) bool { return c.of(s.at(n)) == k })
+// seek returns the first record of a key, 0 if there is none, and where put changes it.
+func (c *chain[K]) seek(s *pages[record], k owned[K]) (ref, spot) {
+	return c.slots.seek(maphash.Comparable(c.seed, k), func(n ref) bool { return c.of(s.at(n)) == k })
 }
 
 // first returns the first record of an owner with a key, 0 if there is none.
 func (c *chain[K]) first(s *pages[record], o *owner, k K) ref {
-	return c.refs[c.slot(s, owned[K]{o, k})]
-}
-
-// setFirst changes the first record of a key, to 0 for none.
-func (c *chain[K]) setFirst(s *pages[record], k owned[K], n ref) {
-	c.put(c.slot(s, k), n, func(n ref) uint64 { return c.hash(c.of(s.at(n))) })
+	n, _ := c.seek(s, owned[K]{o, k})
+	return n
 }
 
 // links returns how to find the links of records.
@@ -47,14 +42,15 @@ func (c *chain[K]) links(s *pages[record]) func(ref) *link {
 }
 
 func (c *chain[K]) add(s *pages[record], n ref) {
-	k := c.of(s.at(n))
-	push(c.links(s), n, c.refs[c.slot(s, k)])
-	c.setFirst(s, k, n)
+	first, at := c.seek(s, c.of(s.at(n)))
+	push(c.links(s), n, first)
+	c.put(at, n)
 }
 
 func (c *chain[K]) remove(s *pages[record], n ref) {
 	if next, first := unlink(c.links(s), n); first {
-		c.setFirst(s, c.of(s.at(n)), next)
+		_, at := c.seek(s, c.of(s.at(n)))
+		c.put(at, next)
 	}
 }
 

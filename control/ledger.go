@@ -40,35 +40,33 @@ func (l *Ledger[K]) Set(k K, rows ...Row) {
 	if l.changed == nil {
 		l.changed = map[Row]Row{}
 	}
-	if l.has(k, rows) {
+	n, at := l.source(k)
+	if l.are(n, rows) {
 		return
 	}
-	source := l.source(k)
-	n := l.sources.refs[source]
-	l.sources.put(source, 0, l.hashSource)
 	for n != 0 {
 		next := l.list.at(n).beside
 		l.drop(n)
 		n = next
 	}
-	var last ref
+	var first, last ref
 	for i, r := range rows {
 		n := l.list.alloc()
 		*l.list.at(n) = derived[K]{by: k, row: clean(r)}
 		if i > 0 {
 			l.list.at(last).beside = n
 		} else {
-			l.sources.put(l.source(k), n, l.hashSource)
+			first = n
 		}
 		l.add(n)
 		last = n
 	}
+	l.sources.put(at, first)
 	l.list.shrink()
 }
 
-// has reports whether these are the rows of a key.
-func (l *Ledger[K]) has(k K, rows []Row) bool {
-	n := l.sources.refs[l.source(k)]
+// are reports whether rows are n and those beside it.
+func (l *Ledger[K]) are(n ref, rows []Row) bool {
 	for _, r := range rows {
 		if n == 0 || l.list.at(n).row != clean(r) {
 			return false
@@ -78,12 +76,12 @@ func (l *Ledger[K]) has(k K, rows []Row) bool {
 	return n == 0
 }
 
-// source and key return the slot of a K, and that of a row with the key of r.
-func (l *Ledger[K]) source(k K) int {
+// source and key find the first row of a K, and the row that counts of those with the key of r.
+func (l *Ledger[K]) source(k K) (ref, spot) {
 	return l.sources.seek(maphash.Comparable(l.secret(), k), func(n ref) bool { return l.list.at(n).by == k })
 }
 
-func (l *Ledger[K]) key(r Row) int {
+func (l *Ledger[K]) key(r Row) (ref, spot) {
 	return l.keys.seek(hashKey(l.secret(), r), func(n ref) bool { return sameKey(l.list.at(n).row, r) })
 }
 
@@ -94,18 +92,15 @@ func (l *Ledger[K]) secret() maphash.Seed {
 	return l.seed
 }
 
-func (l *Ledger[K]) hashSource(n ref) uint64 { return maphash.Comparable(l.secret(), l.list.at(n).by) }
-func (l *Ledger[K]) hashKey(n ref) uint64    { return hashKey(l.secret(), l.list.at(n).row) }
-
 func (l *Ledger[K]) others(n ref) *link { return &l.list.at(n).others }
 
 // add puts a row before others with its key.
 func (l *Ledger[K]) add(n ref) {
 	r := l.list.at(n).row
 	l.touch(r)
-	slot := l.key(r)
-	push(l.others, n, l.keys.refs[slot])
-	l.keys.put(slot, n, l.hashKey)
+	first, at := l.key(r)
+	push(l.others, n, first)
+	l.keys.put(at, n)
 }
 
 // drop removes a row.
@@ -113,7 +108,8 @@ func (l *Ledger[K]) drop(n ref) {
 	r := l.list.at(n).row
 	l.touch(r)
 	if next, first := unlink(l.others, n); first {
-		l.keys.put(l.key(r), next, l.hashKey)
+		_, at := l.key(r)
+		l.keys.put(at, next)
 	}
 	l.list.release(n)
 }
@@ -122,21 +118,22 @@ func (l *Ledger[K]) drop(n ref) {
 func (l *Ledger[K]) touch(r Row) {
 	key := keyOf(r)
 	if _, ok := l.changed[key]; !ok {
-		l.changed[key] = l.current(key)
+		l.changed[key], _ = l.current(key)
 	}
 }
 
-// current returns the row that counts for a key, nil if there is none.
-func (l *Ledger[K]) current(key Row) Row {
-	if n := l.keys.refs[l.key(key)]; n != 0 {
-		return l.list.at(n).row
+// current returns the row that counts for a key, if there is one.
+func (l *Ledger[K]) current(key Row) (Row, bool) {
+	if n, _ := l.key(key); n != 0 {
+		return l.list.at(n).row, true
 	}
-	return nil
+	return nil, false
 }
 
 // Rows returns the rows of a key, as Set was given them.
 func (l *Ledger[K]) Rows(k K) (rows []Row) {
-	for n := l.sources.refs[l.source(k)]; n != 0; n = l.list.at(n).beside {
+	n, _ := l.source(k)
+	for ; n != 0; n = l.list.at(n).beside {
 		rows = append(rows, l.list.at(n).row)
 	}
 	return rows
@@ -165,15 +162,15 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 	}
 	u := Update{Snapshot: l.resync, Loose: l.Loose}
 	if l.resync {
-		for _, n := range l.keys.refs {
-			if n != 0 {
-				u.Add = append(u.Add, l.list.at(n).row)
+		for _, x := range l.keys.list {
+			if x.n != 0 {
+				u.Add = append(u.Add, l.list.at(x.n).row)
 			}
 		}
 	} else {
 		for key, was := range l.changed {
-			switch now := l.current(key); {
-			case key == nil && l.keys.refs[l.key(nil)] != 0:
+			switch now, ok := l.current(key); {
+			case key == nil && ok:
 				u.Add = append(u.Add, nil) // to be refused
 			case now == nil && was != nil:
 				u.Del = append(u.Del, was)
@@ -183,7 +180,7 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 		}
 	}
 	for key := range l.again {
-		if now := l.current(key); now != nil {
+		if now, _ := l.current(key); now != nil {
 			u.Del = append(u.Del, now)
 			if !u.Snapshot && now == l.changed[key] {
 				u.Add = append(u.Add, now)

@@ -61,53 +61,75 @@ func (s *pages[T]) shrink() {
 	}
 }
 
-// Slots find a ref by the hash of what it refers to: open addressing, which takes 5 to 11 bytes a ref. The zero value is empty.
+// Slots find a ref by the hash of what it refers to: open addressing, which takes 11 to 22 bytes a ref. The zero value is empty.
 type slots struct {
-	refs []ref
+	list []slot
 	live int
 }
 
-// seek returns the slot of the ref for which is returns true, or the empty slot that it would take.
-func (s *slots) seek(hash uint64, is func(ref) bool) int {
-	if s.refs == nil {
-		s.refs = make([]ref, 8)
+// A slot has the hash beside the ref, since to look at what another ref refers to is a cache miss.
+type slot struct {
+	n    ref // 0 = empty
+	hash uint32
+}
+
+// A spot is where seek has found a ref, or found room for one with the hash.
+type spot struct {
+	i    int
+	hash uint32
+}
+
+// seek returns the ref with a hash for which is returns true, 0 if there is none, and where put changes it.
+func (s *slots) seek(hash uint64, is func(ref) bool) (ref, spot) {
+	if s.list == nil {
+		s.list = make([]slot, 8)
 	}
-	for i := s.home(hash); ; i = s.next(i) {
-		if n := s.refs[i]; n == 0 || is(n) {
-			return i
+	at := spot{hash: uint32(hash)}
+	for at.i = s.home(at.hash); ; at.i = s.next(at.i) {
+		if x := s.list[at.i]; x.n == 0 || x.hash == at.hash && is(x.n) {
+			return x.n, at
 		}
 	}
 }
 
-func (s *slots) home(hash uint64) int { return int(hash) & (len(s.refs) - 1) }
-func (s *slots) next(i int) int       { return (i + 1) & (len(s.refs) - 1) }
+func (s *slots) home(hash uint32) int { return int(hash) & (len(s.list) - 1) }
+func (s *slots) next(i int) int       { return (i + 1) & (len(s.list) - 1) }
 
-// put changes the ref of a slot that seek has returned, to 0 for none. What hash returns for a ref never changes.
-func (s *slots) put(i int, n ref, hash func(ref) uint64) {
-	was := s.refs[i]
-	s.refs[i] = n
+// put changes the ref at a spot that seek has just returned, to 0 for none.
+func (s *slots) put(at spot, n ref) {
+	i := at.i
+	was := s.list[i].n
+	s.list[i] = slot{n, at.hash}
 	switch {
 	case n != 0 && was == 0:
-		if s.live++; s.live*4 > len(s.refs)*3 {
-			old := s.refs
-			s.refs = make([]ref, 2*len(old))
-			for _, n := range old {
-				if n != 0 {
-					s.refs[s.seek(hash(n), func(ref) bool { return false })] = n
-				}
-			}
+		if s.live++; s.live*4 > len(s.list)*3 {
+			s.grow()
 		}
 	case n == 0 && was != 0:
 		if s.live--; s.live == 0 {
-			s.refs = nil
+			s.list = nil
 			return
 		}
-		for j := s.next(i); s.refs[j] != 0; j = s.next(j) { // those behind it move up, as near to their homes as they can
-			mask := len(s.refs) - 1
-			if (j-s.home(hash(s.refs[j])))&mask >= (j-i)&mask {
-				s.refs[i], s.refs[j] = s.refs[j], 0
+		for j := s.next(i); s.list[j].n != 0; j = s.next(j) { // those behind it move up, as near to their homes as they can
+			mask := len(s.list) - 1
+			if (j-s.home(s.list[j].hash))&mask >= (j-i)&mask {
+				s.list[i], s.list[j] = s.list[j], slot{}
 				i = j
 			}
+		}
+	}
+}
+
+func (s *slots) grow() {
+	old := s.list
+	s.list = make([]slot, 2*len(old))
+	for _, x := range old {
+		if x.n != 0 {
+			i := s.home(x.hash)
+			for s.list[i].n != 0 {
+				i = s.next(i)
+			}
+			s.list[i] = x
 		}
 	}
 }

@@ -11,7 +11,7 @@ control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list cmd/vxswitchd.spoken.add
 control.Plane.targets control.Plane.watchers control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.pages.free control.pages.list control.peer.nums control.place.held
-control.routeChange.now control.routeEntry.via control.segment.ports control.slots.refs control.tally.more
+control.routeChange.now control.routeEntry.via control.segment.ports control.slots.list control.tally.more
 control.segment.tunnels control.store.named control.store.owners control.store.routers
 control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
 control.tx.segments control.tx.unused control.tx.ups control.tx.vrfs
