@@ -67,3 +67,32 @@ func TestConfigureAtOnce(t *testing.T) {
 	check.OK(t, s.Run(ctx))
 	check.OK(t, <-done)
 }
+
+// What an event costs grows with the gateways, and not with their square.
+func TestManyVRFs(t *testing.T) {
+	cost := func(vrfs int) float64 {
+		f := newFabric(t, 1, Config{})
+		defer f.close()
+		l := f.leaves[0]
+		check.OK(t, l.node.Update(func(c *node.Config) error {
+			for i := range vrfs {
+				name := fmt.Sprint("vrf", i)
+				g := func(vni int, a ...netip.Prefix) node.Segment {
+					return node.Segment{VNI: frame.VNI(vni + i), Tunnels: []node.SegmentTunnel{{Tunnel: "vx"}},
+						Gateway: &node.SegmentGateway{VRF: name, Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 5, 1}, Addresses: a}}}
+				}
+				c.VRFs = append(c.VRFs, node.VRF{Name: name})
+				c.Segments = append(c.Segments, g(5000), g(1000, netip.MustParsePrefix("10.0.0.1/24")))
+			}
+			return nil
+		}))
+		s := l.speaker
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return testing.AllocsPerRun(10, func() { s.settle(s.now(), 100) })
+	}
+	few, many := cost(20), cost(80)
+	if t.Logf("%v and %v allocations", few, many); many > 6*few {
+		t.Errorf("with 20 VRFs %v allocations, with 80 %v, want at most 6 times as many", few, many)
+	}
+}

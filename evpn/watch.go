@@ -29,7 +29,7 @@ type seen struct {
 	members   map[frame.VNI][]string  // names of ports, in the order in which they came
 	connected map[frame.VNI][]network // of gateways
 	ports     map[string]*portState   // by name
-	listing   bool                    // ports are not complete
+	listing   bool                    // segments and ports are not complete
 }
 
 // network is the prefix of a gateway's address, and its VRF.
@@ -72,6 +72,7 @@ func (s *Speaker) list(now time.Duration) {
 		s.table.Sweep(now, vni)
 	}
 	s.seen.listing = false
+	s.settle(now)
 	s.ethernets(now)
 }
 
@@ -151,19 +152,20 @@ func (s *Speaker) settle(now time.Duration, vnis ...frame.VNI) {
 	for _, vni := range vnis {
 		s.settleSegment(now, vni, interfaces)
 	}
-	var names []string
-	for _, i := range interfaces {
-		names = append(names, i.VRFName())
+	if s.seen.listing {
+		return // once for all of them, at the end
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	vrfs := map[string][]*l3.Interface{}
+	for _, i := range interfaces {
+		vrfs[i.VRFName()] = append(vrfs[i.VRFName()], i)
+	}
 	for _, name := range s.table.VRFs() {
-		if !slices.Contains(names, name) {
+		if vrfs[name] == nil {
 			s.table.DeleteVRF(name)
 		}
 	}
-	for _, name := range names {
-		s.table.SetVRF(s.vrf(name, interfaces))
+	for _, name := range slices.Sorted(maps.Keys(vrfs)) {
+		s.table.SetVRF(s.vrf(name, vrfs[name]))
 	}
 }
 
@@ -210,11 +212,11 @@ func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) tabl
 	return x
 }
 
-// vrf returns what is set of a VRF. Its L3VNI is that of an interface without addresses.
+// vrf returns what is set of a VRF with these interfaces. Its L3VNI is that of one without addresses.
 func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	x := table.VRF{Name: name}
 	for _, i := range interfaces {
-		if c := i.Config(); i.VRFName() == name && len(c.Addresses) == 0 && !c.MAC.IsZero() {
+		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() {
 			x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, s.vtep(i.VNI())
 		}
 	}
