@@ -3,6 +3,7 @@ package table
 import (
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -75,7 +76,7 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 		s.own, s.gateway = &ownFlood{s: s}, &gateway{s: s}
 		t.segments[c.VNI] = s
 		t.number(c.VNI)
-	case equalSegment(&s.Segment, &c):
+	case reflect.DeepEqual(s.Segment, c):
 		return
 	}
 	s.Segment = c
@@ -86,15 +87,6 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 			t.configure(now, s, mac)
 		}
 	}
-}
-
-func equalSegment(a, b *Segment) bool {
-	return a.VNI == b.VNI && a.VTEP == b.VTEP && a.RD == b.RD && slices.Equal(a.Import, b.Import) && (a.Import == nil) == (b.Import == nil) &&
-		slices.Equal(a.Export, b.Export) && (a.Export == nil) == (b.Export == nil) && a.NoBroadcast == b.NoBroadcast && a.NoUnknown == b.NoUnknown &&
-		a.Silent == b.Silent && a.VRF == b.VRF &&
-		slices.EqualFunc(a.Gateways, b.Gateways, func(x, y Gateway) bool {
-			return slices.Equal(x.MACs, y.MACs) && slices.Equal(x.Addresses, y.Addresses) && x.Anycast == y.Anycast
-		})
 }
 
 // touchSegment has everything said anew that depends on the settings of a segment.
@@ -153,19 +145,12 @@ func (t *Table) SetVRF(c VRF) {
 		for p, n := range t.locals[c.Name] {
 			v.at(p).local = n
 		}
-	case equalVRF(&v.VRF, &c):
+	case reflect.DeepEqual(v.VRF, c):
 		return
 	}
 	v.VRF = c
 	t.changed()
 	t.touchVRF(v)
-}
-
-func equalVRF(a, b *VRF) bool {
-	return a.Name == b.Name && a.L3VNI == b.L3VNI && a.RouterMAC == b.RouterMAC && a.VTEP == b.VTEP && a.RD == b.RD &&
-		slices.Equal(a.Import, b.Import) && (a.Import == nil) == (b.Import == nil) &&
-		slices.Equal(a.Export, b.Export) && (a.Export == nil) == (b.Export == nil) &&
-		a.NoHostRoutes == b.NoHostRoutes && a.NoConnected == b.NoConnected && a.NoStatic == b.NoStatic && slices.Equal(a.Accept, b.Accept) && (a.Accept == nil) == (b.Accept == nil)
 }
 
 func (t *Table) touchVRF(v *vrf) {
