@@ -158,40 +158,8 @@ func (c *Config) Check() error {
 			w.Wrong(fmt.Sprintf("Peers[%d].PasswordFile", i), p.PasswordFile, "there is a Password already")
 		}
 	}
-	vnis, rds := map[frame.VNI]int{}, map[route.RD]int{}
-	for i, s := range c.Segments {
-		at := fmt.Sprintf("Segments[%d].", i)
-		if !s.VNI.Valid() {
-			w.Want(at+"VNI", s.VNI, "1 to 16777215")
-		} else if first, ok := vnis[s.VNI]; ok {
-			w.Wrong(at+"VNI", s.VNI, "segments[%d] has it already", first)
-		} else {
-			vnis[s.VNI] = i
-		}
-		if d := rd(s.RD); d != (route.RD{}) {
-			if first, ok := rds[d]; ok {
-				w.Wrong(at+"RD", s.RD, "segments[%d] has it already", first)
-			} else {
-				rds[d] = i
-			}
-		}
-		checkTargets(w, at, s.RD, s.Import, s.Export)
-	}
-	names := map[string]int{}
-	for i, v := range c.VRFs {
-		at := fmt.Sprintf("VRFs[%d].", i)
-		if first, ok := names[v.Name]; ok {
-			w.Wrong(at+"Name", v.Name, "vrfs[%d] has it already", first)
-		} else if names[v.Name] = i; v.Name == "" {
-			w.Want(at+"Name", v.Name, "the name of a VRF")
-		}
-		checkTargets(w, at, v.RD, v.Import, v.Export)
-		for k, p := range v.Accept {
-			if !p.IsValid() || p != p.Masked() {
-				w.Want(fmt.Sprintf("%sAccept[%d]", at, k), p, "a prefix such as 10.1.0.0/16")
-			}
-		}
-	}
+	c.checkSegments(w)
+	c.checkVRFs(w)
 	c.checkEthernets(w)
 	w.Number("Mobility.Moves", c.Mobility.Moves, 2, mobility.MaxMoves, DefaultMoves)
 	for _, x := range []struct {
@@ -208,6 +176,57 @@ func (c *Config) Check() error {
 	w.Limit("MaxPaths", c.MaxPaths)
 	w.Limit("MaxEthernetSegments", c.MaxEthernetSegments)
 	return w.Err()
+}
+
+// checkSegments adds what is wrong with the settings of segments.
+func (c *Config) checkSegments(w *setting.Check) {
+	vnis, rds := map[frame.VNI]int{}, map[route.RD]int{}
+	for i, s := range c.Segments {
+		at := fmt.Sprintf("Segments[%d].", i)
+		if !s.VNI.Valid() {
+			w.Want(at+"VNI", s.VNI, "1 to 16777215")
+		} else if first, ok := vnis[s.VNI]; ok {
+			w.Wrong(at+"VNI", s.VNI, "segments[%d] has it already", first)
+		} else {
+			vnis[s.VNI] = i
+		}
+		if first, ok := twice(rds, s.RD, i); ok {
+			w.Wrong(at+"RD", s.RD, "segments[%d] has it already", first)
+		}
+		checkTargets(w, at, s.RD, s.Import, s.Export)
+	}
+}
+
+// checkVRFs adds what is wrong with the settings of VRFs.
+func (c *Config) checkVRFs(w *setting.Check) {
+	names, rds := map[string]int{}, map[route.RD]int{}
+	for i, v := range c.VRFs {
+		at := fmt.Sprintf("VRFs[%d].", i)
+		if first, ok := names[v.Name]; ok {
+			w.Wrong(at+"Name", v.Name, "vrfs[%d] has it already", first)
+		} else if names[v.Name] = i; v.Name == "" {
+			w.Want(at+"Name", v.Name, "the name of a VRF")
+		}
+		if first, ok := twice(rds, v.RD, i); ok {
+			w.Wrong(at+"RD", v.RD, "vrfs[%d] has it already", first)
+		}
+		checkTargets(w, at, v.RD, v.Import, v.Export)
+		for k, p := range v.Accept {
+			if !p.IsValid() || p != p.Masked() {
+				w.Want(fmt.Sprintf("%sAccept[%d]", at, k), p, "a prefix such as 10.1.0.0/16")
+			}
+		}
+	}
+}
+
+// twice returns which one had the RD of the i-th before, if any had: routes of both would be one. A segment and a VRF may have the same, as
+// their routes are of other types.
+func twice(seen map[route.RD]int, text string, i int) (first int, ok bool) {
+	d := rd(text)
+	if first, ok = seen[d]; !ok && d != (route.RD{}) {
+		seen[d] = i
+	}
+	return first, ok
 }
 
 // checkListen adds what is wrong with the addresses for sessions that peers open.

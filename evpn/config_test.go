@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Settings with which a session can never come up are errors, as are addresses that are no host's, and an RD of two segments, whose routes would be one.
+// Settings with which a session can never come up are errors, as are addresses that are no host's, and an RD of two segments or VRFs, whose routes would be one.
 func TestCheck(t *testing.T) {
 	addr, at := netip.MustParseAddr, netip.MustParseAddrPort
 	config := func(listen []netip.AddrPort, peers ...Peer) *Config {
@@ -16,10 +16,13 @@ func TestCheck(t *testing.T) {
 	multicast.VTEP = addr("224.0.0.1")
 	twice := config(nil)
 	twice.Segments = []Segment{{VNI: 10, RD: "65000:1"}, {VNI: 20, RD: "65000:2"}, {VNI: 30, RD: "65000:1"}}
+	vrfs := config(nil)
+	vrfs.VRFs = []VRF{{Name: "red", RD: "65000:1"}, {Name: "blue", RD: "65000:1"}}
 	for want, c := range map[string]*Config{
 		"evpn: Config: AS and RouterID are required":                                                                                 nil,
 		"evpn: Config.VTEP: 224.0.0.1: must be the address of a host":                                                                multicast,
 		"evpn: Config.Segments[2].RD: \"65000:1\": segments[0] has it already":                                                       twice,
+		"evpn: Config.VRFs[1].RD: \"65000:1\": vrfs[0] has it already":                                                               vrfs,
 		"evpn: Config.Listen[0]: 192.0.2.11:0: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179":          config([]netip.AddrPort{at("192.0.2.11:0")}),
 		"evpn: Config.Listen[0]: invalid AddrPort: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179":      config([]netip.AddrPort{{}}),
 		"evpn: Config.Listen[0]: [::ffff:10.0.0.1]:179: must be an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179": config([]netip.AddrPort{at("[::ffff:10.0.0.1]:179")}),

@@ -65,13 +65,6 @@ func union(a, b []route.Target) []route.Target {
 	return list
 }
 
-func (t *Table) rdOf(s *segment) route.RD {
-	if s.RD != (route.RD{}) {
-		return s.RD
-	}
-	return t.rd(s.VNI)
-}
-
 // hold counts the addresses that the host has here in its VRF, where routes of peers to them do not count.
 func (h *host) hold(t *Table) {
 	var now []route.Addr

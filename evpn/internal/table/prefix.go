@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -187,11 +188,7 @@ func (x *prefix) routes(t *Table) []route.Route {
 	if (x.local.connected == 0 || v.NoConnected) && (x.local.static == 0 || v.NoStatic) || !v.symmetric() {
 		return nil
 	}
-	rd := v.RD
-	if rd == (route.RD{}) {
-		rd = t.rd(v.Name)
-	}
-	r := route.Route{Key: route.Key{Kind: route.Prefix, Bits: uint8(x.prefix.Bits()), RD: rd, IP: route.AddrFrom(x.prefix.Addr())}, NumLabels: 1, NextHop: v.VTEP,
+	r := route.Route{Key: route.Key{Kind: route.Prefix, Bits: uint8(x.prefix.Bits()), RD: cmp.Or(v.RD, t.rd(v.Name)), IP: route.AddrFrom(x.prefix.Addr())}, NumLabels: 1, NextHop: v.VTEP,
 		Communities: communities(t.exports(v.Export, v.L3VNI), route.RouterMAC(v.RouterMAC))}
 	r.Labels[0] = uint32(v.L3VNI)
 	return []route.Route{r}

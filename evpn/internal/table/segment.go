@@ -75,7 +75,7 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 		s = &segment{hosts: map[frame.MAC]*host{}, floods: map[route.Addr]*flood{}}
 		s.own, s.gateway = &ownFlood{s: s}, &gateway{s: s}
 		t.segments[c.VNI] = s
-		t.number(c.VNI)
+		t.rd(c.VNI)
 	case reflect.DeepEqual(s.Segment, c):
 		return
 	}
@@ -141,7 +141,7 @@ func (t *Table) SetVRF(c VRF) {
 	case v == nil:
 		v = &vrf{t: t, prefixes: map[netip.Prefix]*prefix{}}
 		t.vrfs[c.Name] = v
-		t.number(c.Name)
+		t.rd(c.Name)
 		for p, n := range t.locals[c.Name] {
 			v.at(p).local = n
 		}
@@ -207,6 +207,7 @@ func (t *Table) changed() {
 		}
 	}
 	delete(t.own, route.Addr{})
+	t.renumber()
 	for _, v := range t.vrfs {
 		if v.L3VNI == 0 {
 			continue

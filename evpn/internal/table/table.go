@@ -56,7 +56,9 @@ type Table struct {
 	imports  map[route.Target][]*segment        // explicit ones
 	vrfsOf   map[route.Target][]*vrf            // likewise
 	own      map[route.Addr]bool                // our VTEPs: what leads to one is left out
-	numbers  map[any]uint16                     // of a VNI or the name of a VRF, in its RD
+	numbers  map[any]uint16                     // of a VNI, the name of a VRF or an Ethernet segment, in its RD
+	number   uint16                             // the last one
+	given    map[route.RD]bool                  // configured ones
 	peers    map[netip.Addr]map[route.Key]*path // what each peer has said
 	left     map[string]int                     // paths of peers that are used nowhere, by reason
 
@@ -134,6 +136,7 @@ func New(c Config) *Table {
 		vrfsOf:     map[route.Target][]*vrf{},
 		own:        map[route.Addr]bool{},
 		numbers:    map[any]uint16{},
+		given:      map[route.RD]bool{},
 		peers:      map[netip.Addr]map[route.Key]*path{},
 		left:       map[string]int{},
 		ethernets:  map[route.ESI]*ethernet{},
@@ -263,16 +266,3 @@ func (t *Table) sweep(now time.Duration) {
 		}
 	}
 }
-
-// number returns that of a segment or VRF in its RD, the same as long as the Table lives, and different ones for the first 65,535: RDs of
-// VNIs themselves would meet, since they have 16 bits.
-func (t *Table) number(of any) uint16 {
-	n, ok := t.numbers[of]
-	if !ok {
-		n = uint16(len(t.numbers)%65535 + 1)
-		t.numbers[of] = n
-	}
-	return n
-}
-
-func (t *Table) rd(of any) route.RD { return route.RDFrom(t.cfg.RouterID, t.number(of)) }
