@@ -27,8 +27,7 @@ type Config struct {
 	RouterID  netip.Addr       // IPv4; the BGP identifier
 	Listen    []netip.AddrPort // none: we only connect
 	Peers     []Peer
-	MaxRoutes int    // that all peers may have; 0 = DefaultAllRoutes. Half of it is shared equally by them; what is beyond is left out, counted as "limit-of-all", and asked for again when there is room
-	Shutdown  string // what peers are told when Run ends, up to 255 bytes (RFC 9003)
+	MaxRoutes int // that all peers may have; 0 = DefaultAllRoutes. Half of it is shared equally by them; what is beyond is left out, counted as "limit-of-all", and asked for again when there is room
 
 	// In runs f where sockets are to be opened, such as in a network namespace. Nil opens them where Run is.
 	In func(f func())
@@ -71,9 +70,6 @@ func (c *Config) Check() error {
 		w.Wrong("RouterID", nil, "an IPv4 address is required")
 	case !c.RouterID.Is4() || c.RouterID.IsUnspecified():
 		w.Want("RouterID", c.RouterID, "an IPv4 address")
-	}
-	if len(c.Shutdown) > 255 {
-		w.Want("Shutdown", len(c.Shutdown), "at most 255 bytes")
 	}
 	w.Limit("MaxRoutes", c.MaxRoutes)
 	seen := make(map[netip.Addr]int)

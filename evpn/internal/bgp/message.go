@@ -102,15 +102,6 @@ func notify(code, subcode uint8, data ...byte) *Notification {
 	return &Notification{Code: code, Subcode: subcode, Data: data}
 }
 
-// shutdown is the NOTIFICATION of an administrative shutdown with a text of up to 255 bytes (RFC 9003).
-func shutdown(text string) *Notification {
-	for len(text) > 255 {
-		_, n := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-n]
-	}
-	return notify(errCease, ceaseShutdown, append([]byte{byte(len(text))}, text...)...)
-}
-
 var marker = bytes.Repeat([]byte{0xff}, 16)
 
 // appendHeader begins a message; finish it with setLength.

@@ -28,7 +28,7 @@ func TestReopen(t *testing.T) {
 		}, reopenPause},
 		{"lost", func(_ *BGP, r *reader, _ Peer) error { return r.Close() }, 0},
 		{"the peer ends it", func(_ *BGP, r *reader, _ Peer) error {
-			r.say(shutdown("").marshal())
+			r.say(notify(errCease, ceaseShutdown, 0).marshal())
 			return nil
 		}, 0},
 		{"a dead path", func(b *BGP, _ *reader, _ Peer) error { b.Reset(addr); return nil }, 0},

@@ -240,7 +240,7 @@ func TestGracefulRestart(t *testing.T) {
 	t.Run("notification", func(t *testing.T) {
 		t.Parallel()
 		_, _, h, s := begin(t, 60)
-		s.say(shutdown("").marshal())
+		s.say(notify(errCease, ceaseShutdown, 0).marshal())
 		until(t, "no routes", func() bool { return h.count() == 0 })
 		if c, _ := h.counts(); c.stale != 0 {
 			t.Errorf("%+v", c)

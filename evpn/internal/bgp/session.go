@@ -54,7 +54,7 @@ func (p *peer) session(at location, c net.Conn, dialed bool) (established bool, 
 		case isLost(cause):
 			s.drop(cause)
 		default:
-			s.end(shutdown(p.b.conf.Shutdown))
+			s.end(notify(errCease, ceaseShutdown, 0)) // without a text (RFC 9003)
 		}
 	})()
 	buf := make([]byte, maxExtended)
