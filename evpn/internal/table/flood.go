@@ -15,7 +15,7 @@ const (
 	noUnknown          = 0x02
 )
 
-// nothing is a place without rows.
+// nothing is what most places have alike: no rows, and nothing to do when they are settled.
 type nothing struct{ told []route.Key }
 
 func (n *nothing) rows() []control.Row           { return nil }
@@ -24,12 +24,12 @@ func (n *nothing) settled(*Table, time.Duration) {}
 
 // A flood is a VTEP in the flood list of a segment.
 type flood struct {
+	nothing
 	s     *segment
 	vtep  route.Addr
 	paths []*path
 	slot  slot // in segment.flooded
 	late  latecomers
-	told  []route.Key
 }
 
 // useFlood adds a path to the flood list of a segment.
@@ -89,7 +89,6 @@ func (f *flood) rows() []control.Row {
 }
 
 func (f *flood) routes(*Table) []route.Route { return nil }
-func (f *flood) was() *[]route.Key           { return &f.told }
 
 func (f *flood) settled(*Table, time.Duration) {
 	if len(f.paths) == 0 && f.s.floods[f.vtep] == f {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/evpn/internal/election"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
@@ -293,8 +292,6 @@ type piece struct {
 	i   int
 }
 
-func (m *homed) rows() []control.Row { return nil }
-
 // Ethernets returns what is known of Ethernet segments, by ESI.
 func (t *Table) Ethernets() (list []Ethernet) {
 	for _, e := range t.ethernets {
@@ -311,7 +308,7 @@ func (t *Table) Ethernets() (list []Ethernet) {
 			}
 		}
 		if m := e.homed; m != nil {
-			x.Port, x.Up, x.Waiting, x.SingleActive = m.Port, m.Up, m.Waiting(), m.SingleActive
+			x.Port, x.Up, x.Waiting, x.SingleActive = m.Port, m.Up, m.Up && m.waiting, m.SingleActive
 			cs := m.candidates()
 			x.Algorithm = election.Algorithm(cs)
 			for _, c := range cs {
@@ -328,9 +325,6 @@ func (t *Table) Ethernets() (list []Ethernet) {
 	slices.SortFunc(list, func(a, b Ethernet) int { return bytes.Compare(a.ESI[:], b.ESI[:]) })
 	return list
 }
-
-// Waiting reports whether the election has not begun.
-func (m *homed) Waiting() bool { return m.Up && m.waiting }
 
 // An Ethernet is what is known of an Ethernet segment.
 type Ethernet struct {

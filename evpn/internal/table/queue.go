@@ -1,10 +1,6 @@
 package table
 
-import (
-	"time"
-
-	"github.com/vxswitch/vxswitch/evpn/internal/route"
-)
+import "time"
 
 // batch returns what a Flush passes, which may touch other places.
 func (t *Table) batch(now time.Duration) (list []place) {
@@ -19,10 +15,4 @@ func (t *Table) batch(now time.Duration) (list []place) {
 		}
 	})
 	return list
-}
-
-// A saying is a route that the peers were told, and whose it is.
-type saying struct {
-	route.Route
-	by place
 }

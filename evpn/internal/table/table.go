@@ -208,6 +208,12 @@ func (t *Table) More() bool { return t.more }
 // Pending reports whether Flush has anything to do.
 func (t *Table) Pending() bool { return t.anew || t.dirty.Len()+len(t.stirred) > 0 }
 
+// A saying is a route that the peers were told, and whose it is.
+type saying struct {
+	route.Route
+	by place
+}
+
 // tell tells the peers what has changed of the routes of places. One may have a route that another had.
 func (t *Table) tell(places []place, peers Teller) {
 	var say []saying

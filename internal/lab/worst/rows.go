@@ -231,7 +231,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "VTEPs of EVPN flood lists",
-		Holds: "evpn/internal/table.segment.floods evpn/internal/table.flood.paths evpn/internal/table.flood.told",
+		Holds: "evpn/internal/table.segment.floods evpn/internal/table.flood.paths",
 		Limit: "4096 per network (`evpn.Config.MaxVTEPs`)",
 		Share: "fair per next hop: one with fewer takes from one with more",
 		Full:  "the newest VTEP of the largest next hop, counted as `flood-limit`",
