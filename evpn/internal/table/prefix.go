@@ -102,7 +102,7 @@ func (t *Table) unfitPrefix(v *vrf, p *path) string {
 		if v.own[p.Gateway.Netip()] {
 			return leftOwnAddress
 		}
-		if t.link(v, p.Gateway.Netip()) == 0 {
+		if v.link(p.Gateway.Netip()) == 0 {
 			return leftGateway
 		}
 		return ""
@@ -128,18 +128,11 @@ func (p *path) routed() uint32 {
 	return p.Labels[1]
 }
 
-// link returns the segment of a VRF with a network that an address is in, 0 if there is none.
-func (t *Table) link(v *vrf, a netip.Addr) frame.VNI {
-	for _, s := range t.segments {
-		if s.VRF != v.Name {
-			continue
-		}
-		for _, g := range s.Gateways {
-			for _, p := range g.Addresses {
-				if p.Contains(a) {
-					return s.VNI
-				}
-			}
+// link returns the segment whose network an address is in, the smallest of several, 0 if there is none.
+func (v *vrf) link(a netip.Addr) frame.VNI {
+	for _, n := range v.networks {
+		if n.prefix.Contains(a) {
+			return n.vni
 		}
 	}
 	return 0
@@ -154,7 +147,7 @@ func (x *prefix) rows() (rows []control.Row) {
 			best = p
 		}
 	}
-	if x.here > 0 && (best != nil || x.v.t.link(x.v, x.prefix.Addr()) != 0) || best != nil && x.ours(best) {
+	if x.here > 0 && (best != nil || x.v.link(x.prefix.Addr()) != 0) || best != nil && x.ours(best) {
 		return nil
 	}
 	for _, p := range x.paths {
@@ -171,7 +164,7 @@ func (x *prefix) rows() (rows []control.Row) {
 func (x *prefix) row(p *path) control.Prefix {
 	r := control.Prefix{VRF: x.v.Name, Prefix: x.prefix, Distance: x.v.t.cfg.Distance}
 	if gw := p.Gateway.Netip(); p.Kind == route.Prefix && gw.IsValid() && !gw.IsUnspecified() {
-		if vni := x.v.t.link(x.v, gw); vni != 0 {
+		if vni := x.v.link(gw); vni != 0 {
 			r.Via = control.Via{VNI: vni, IP: gw}
 		}
 		return r

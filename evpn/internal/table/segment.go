@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"reflect"
@@ -63,7 +64,14 @@ type vrf struct {
 	t        *Table
 	prefixes map[netip.Prefix]*prefix
 	own      map[netip.Addr]bool // addresses of our gateways
+	networks []network           // of our gateways, smaller ones first
 	far      shared[*prefix]     // prefixes of peers
+}
+
+// A network is that of a gateway's address.
+type network struct {
+	prefix netip.Prefix
+	vni    frame.VNI
 }
 
 // SetSegment adds a segment, or changes it. What is here of it stays.
@@ -190,7 +198,7 @@ func (t *Table) changed() {
 	clear(t.byL3VNI)
 	clear(t.own)
 	for _, v := range t.vrfs {
-		v.own = map[netip.Addr]bool{}
+		v.own, v.networks = map[netip.Addr]bool{}, nil
 		t.own[v.VTEP] = true
 	}
 	for _, s := range t.segments {
@@ -202,6 +210,7 @@ func (t *Table) changed() {
 			for _, g := range s.Gateways {
 				for _, a := range g.Addresses {
 					v.own[a.Addr()] = true
+					v.networks = append(v.networks, network{a, s.VNI})
 				}
 			}
 		}
@@ -209,6 +218,7 @@ func (t *Table) changed() {
 	delete(t.own, route.Addr{})
 	t.renumber()
 	for _, v := range t.vrfs {
+		slices.SortFunc(v.networks, func(a, b network) int { return cmp.Or(b.prefix.Bits()-a.prefix.Bits(), cmp.Compare(a.vni, b.vni)) })
 		if v.L3VNI == 0 {
 			continue
 		}

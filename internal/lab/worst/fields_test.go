@@ -53,7 +53,7 @@ evpn.portState.vnis evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.se
 evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.given evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers
 evpn/internal/table.Table.own evpn/internal/table.Table.segments evpn/internal/table.Table.vrfs evpn/internal/table.Table.vrfsOf evpn/internal/table.host.fixed
 evpn/internal/table.Table.homed evpn/internal/table.Table.ports evpn/internal/table.homed.forward evpn/internal/table.homed.roles
-evpn/internal/table.nothing.told evpn/internal/table.vrf.own
+evpn/internal/table.nothing.told evpn/internal/table.vrf.networks evpn/internal/table.vrf.own
 offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.macs vtep.floodList.no vtep.floodList.single vtep.floodList.to vtep.hop.group
 `
 
