@@ -183,14 +183,12 @@ func (c *Config) checkSegments(w *setting.Check) {
 	vnis, rds := map[frame.VNI]int{}, map[route.RD]int{}
 	for i, s := range c.Segments {
 		at := fmt.Sprintf("Segments[%d].", i)
-		if !s.VNI.Valid() {
-			w.Want(at+"VNI", s.VNI, "1 to 16777215")
-		} else if first, ok := vnis[s.VNI]; ok {
+		if first, ok := twice(vnis, s.VNI, i); ok {
 			w.Wrong(at+"VNI", s.VNI, "segments[%d] has it already", first)
-		} else {
-			vnis[s.VNI] = i
+		} else if !s.VNI.Valid() {
+			w.Want(at+"VNI", s.VNI, "1 to 16777215")
 		}
-		if first, ok := twice(rds, s.RD, i); ok {
+		if first, ok := twice(rds, rd(s.RD), i); ok {
 			w.Wrong(at+"RD", s.RD, "segments[%d] has it already", first)
 		}
 		checkTargets(w, at, s.RD, s.Import, s.Export)
@@ -202,12 +200,12 @@ func (c *Config) checkVRFs(w *setting.Check) {
 	names, rds := map[string]int{}, map[route.RD]int{}
 	for i, v := range c.VRFs {
 		at := fmt.Sprintf("VRFs[%d].", i)
-		if first, ok := names[v.Name]; ok {
+		if first, ok := twice(names, v.Name, i); ok {
 			w.Wrong(at+"Name", v.Name, "vrfs[%d] has it already", first)
-		} else if names[v.Name] = i; v.Name == "" {
+		} else if v.Name == "" {
 			w.Want(at+"Name", v.Name, "the name of a VRF")
 		}
-		if first, ok := twice(rds, v.RD, i); ok {
+		if first, ok := twice(rds, rd(v.RD), i); ok { // a segment may have it: its routes are of other types
 			w.Wrong(at+"RD", v.RD, "vrfs[%d] has it already", first)
 		}
 		checkTargets(w, at, v.RD, v.Import, v.Export)
@@ -219,12 +217,10 @@ func (c *Config) checkVRFs(w *setting.Check) {
 	}
 }
 
-// twice returns which one had the RD of the i-th before, if any had: routes of both would be one. A segment and a VRF may have the same, as
-// their routes are of other types.
-func twice(seen map[route.RD]int, text string, i int) (first int, ok bool) {
-	d := rd(text)
-	if first, ok = seen[d]; !ok && d != (route.RD{}) {
-		seen[d] = i
+// twice returns which one of a list has what the i-th has, if one before it does. The zero value is nothing to have.
+func twice[K comparable](seen map[K]int, x K, i int) (first int, ok bool) {
+	if first, ok = seen[x]; !ok && x != *new(K) {
+		seen[x] = i
 	}
 	return first, ok
 }
@@ -236,10 +232,8 @@ func (c *Config) checkListen(w *setting.Check) {
 		at := fmt.Sprintf("Listen[%d]", i)
 		if !a.Addr().IsValid() || a.Addr().Is4In6() || a.Port() == 0 {
 			w.Want(at, a, "an address and a port such as 10.0.0.1:179, 0.0.0.0:179 or [::]:179")
-		} else if first, ok := seen[a]; ok {
+		} else if first, ok := twice(seen, a, i); ok {
 			w.Wrong(at, a, "listen[%d] has it already", first)
-		} else {
-			seen[a] = i
 		}
 	}
 }

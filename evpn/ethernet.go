@@ -69,20 +69,18 @@ func (e *Election) UnmarshalText(text []byte) error { return setting.Parse(e, el
 
 // checkEthernets adds what is wrong with the settings of Ethernet segments.
 func (c *Config) checkEthernets(w *setting.Check) {
-	ids, ports := map[string]int{}, map[string]int{}
+	ids, ports := map[route.ESI]int{}, map[string]int{}
 	for i, x := range c.EthernetSegments {
 		at := fmt.Sprintf("EthernetSegments[%d].", i)
 		e, err := route.ParseESI(x.ESI)
 		if err != nil {
 			w.Wrong(at+"ESI", x.ESI, "%v", err)
-		} else if first, ok := ids[e.String()]; ok {
+		} else if first, ok := twice(ids, e, i); ok {
 			w.Wrong(at+"ESI", x.ESI, "ethernetSegments[%d] has it already", first)
-		} else {
-			ids[e.String()] = i
 		}
-		if first, ok := ports[x.Port]; ok {
+		if first, ok := twice(ports, x.Port, i); ok {
 			w.Wrong(at+"Port", x.Port, "ethernetSegments[%d] has it already", first)
-		} else if ports[x.Port] = i; x.Port == "" {
+		} else if x.Port == "" {
 			w.Want(at+"Port", x.Port, "the name of a port")
 		}
 		if int(x.Mode) >= len(modeNames) {
