@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 	for want, edit := range map[string]func(c *Config){
 		`bgp: Config.AS: 0: must be 1 to 4294967295`:                                          func(c *Config) { c.AS = 0 },
 		`RouterID: an IPv4 address is required`:                                               func(c *Config) { c.RouterID = netip.Addr{} },
-		`RouterID: ::1: must be an IPv4 address`:                                              func(c *Config) { c.RouterID = addr("::1") },
+		`RouterID: ::1: must be an IPv4 address other than 0.0.0.0`:                           func(c *Config) { c.RouterID = addr("::1") },
 		`VRF: "": must be the name of a VRF`:                                                  func(c *Config) { c.VRF = "" },
 		`Segment: 1073741824: must be 0 to`:                                                   func(c *Config) { c.Segment = 1 << 30 },
 		`Listen[0]: 224.0.0.1: must be an address of the host`:                                func(c *Config) { c.Listen[0] = addr("224.0.0.1") },

@@ -104,7 +104,7 @@ func (c *Config) Check() error {
 	c.checkTunnel(w, "IPIP", c.IPIP)
 	c.checkTunnel(w, "VXLAN", c.VXLAN)
 	if c.RouterID.IsValid() && (!c.RouterID.Is4() || c.RouterID.IsUnspecified()) {
-		w.Want("RouterID", c.RouterID, "an IPv4 address")
+		w.Want("RouterID", c.RouterID, "an IPv4 address other than 0.0.0.0")
 	}
 	for i, err := range hostaddr.Listeners(c.Listen) {
 		w.Wrong(fmt.Sprintf("Listen[%d]", i), c.Listen[i], "%v", err)

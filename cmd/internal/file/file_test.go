@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
 "peers": [{"address": "10.0.0.2", "as": 1, "holdTime": "2s"}, {"address": "10.0.0.2", "as": 2, "password": "x"}]}}`: "1:81: evpn.listen[0]: \"10.0.0.1\": must be an IP address with a port, such as 10.0.0.1:179\n" +
 			"1:115: evpn.segments[0].vni: 2: no such segment\n" +
-			"1:141: evpn.segments[1].import[0]: \"x\": must be a route target such as 65000:100 or 192.0.2.1:100\n" +
+			"1:141: evpn.segments[1].import[0]: \"x\": must be a route target such as 65000:100 or 192.0.2.1:100, with a number up to 65535 behind an address or an AS above 65535, else up to 4294967295\n" +
 			"1:167: evpn.vrfs[0].name: \"v\": no such VRF\n" +
 			"2:56: evpn.peers[0].holdTime: 2s: must be full seconds from 3s to 65535s, or 0 for 90s\n" +
 			"2:75: evpn.peers[1].address: 10.0.0.2: peers[0] has this address already\n" +
@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 4:151: calico.routers: 10.0.0.9: requires segment
 4:187: calico.local[1]: 10.0.0.9: there is another address of the family; must be at most one
 4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or :: for all
-4:237: calico.routerID: ::1: must be an IPv4 address
+4:237: calico.routerID: ::1: must be an IPv4 address other than 0.0.0.0
 4:256: calico.distance: 256: must be 0 to 255`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl and pssl only; managers with ssl need all three files",

@@ -69,7 +69,7 @@ func (c *Config) Check() error {
 	case !c.RouterID.IsValid():
 		w.Wrong("RouterID", nil, "an IPv4 address is required")
 	case !c.RouterID.Is4() || c.RouterID.IsUnspecified():
-		w.Want("RouterID", c.RouterID, "an IPv4 address")
+		w.Want("RouterID", c.RouterID, "an IPv4 address other than 0.0.0.0")
 	}
 	w.Limit("MaxRoutes", c.MaxRoutes)
 	seen := make(map[netip.Addr]int)

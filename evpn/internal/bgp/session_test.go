@@ -285,7 +285,7 @@ func TestConfig(t *testing.T) {
 	}
 	for want, edit := range map[string]func(*Config){
 		"bgp: Config.AS: 0: must be 1 to 4294967295":                                                                func(c *Config) { c.AS = 0 },
-		"bgp: Config.RouterID: ::1: must be an IPv4 address":                                                        func(c *Config) { c.RouterID = netip.IPv6Loopback() },
+		"bgp: Config.RouterID: ::1: must be an IPv4 address other than 0.0.0.0":                                     func(c *Config) { c.RouterID = netip.IPv6Loopback() },
 		"bgp: Config.Peers[1].Addr: 192.0.2.2: peers[0] has this address already":                                   func(c *Config) { c.Peers = append(c.Peers, c.Peers[0]) },
 		`bgp: Config.Peers[0].AS: 0: must be 1 to 4294967295, "external" or "internal"`:                             func(c *Config) { c.Peers[0].AS = 0 },
 		"bgp: Config.Peers[0].Addr: 224.0.0.1: must be the address of a host":                                       func(c *Config) { c.Peers[0].Addr = netip.MustParseAddr("224.0.0.1") },

@@ -195,23 +195,26 @@ func (c Communities) NDFlags() (router, override bool) {
 	return x[2]&1 != 0, x[2]&2 != 0
 }
 
+// numbers is what the number of a route target or distinguisher may be.
+const numbers = ", with a number up to 65535 behind an address or an AS above 65535, else up to 4294967295"
+
 // ParseTarget reads what String writes: an AS below 4294967296 or an IPv4 address, a colon, and a number.
 func ParseTarget(s string) (t Target, err error) {
-	left, right, ok := strings.Cut(s, ":")
+	left, right, _ := strings.Cut(s, ":")
 	n, err := strconv.ParseUint(right, 10, 32)
-	if !ok || err != nil {
-		return t, errors.New("must be a route target such as 65000:100 or 192.0.2.1:100")
+	if err == nil {
+		if a, err := netip.ParseAddr(left); err == nil && a.Is4() && n <= 0xffff {
+			t[0], t[1] = typeIPv4, subTarget
+			b := a.As4()
+			copy(t[2:], b[:])
+			binary.BigEndian.PutUint16(t[6:], uint16(n))
+			return t, nil
+		}
+		if as, err := strconv.ParseUint(left, 10, 32); err == nil {
+			if t, err = TargetFrom(uint32(as), uint32(n)); err == nil {
+				return t, nil
+			}
+		}
 	}
-	if a, err := netip.ParseAddr(left); err == nil && a.Is4() && n <= 0xffff {
-		t[0], t[1] = typeIPv4, subTarget
-		b := a.As4()
-		copy(t[2:], b[:])
-		binary.BigEndian.PutUint16(t[6:], uint16(n))
-		return t, nil
-	}
-	as, err := strconv.ParseUint(left, 10, 32)
-	if err != nil {
-		return t, errors.New("must be a route target such as 65000:100 or 192.0.2.1:100, with a number up to 65535 behind an address")
-	}
-	return TargetFrom(uint32(as), uint32(n))
+	return t, errors.New("must be a route target such as 65000:100 or 192.0.2.1:100" + numbers)
 }

@@ -49,7 +49,7 @@ func (d RD) String() string {
 func ParseRD(s string) (d RD, err error) {
 	t, err := ParseTarget(s)
 	if err != nil {
-		return d, errors.New("must be a route distinguisher such as 192.0.2.1:5 or 65000:5")
+		return d, errors.New("must be a route distinguisher such as 192.0.2.1:5 or 65000:5" + numbers)
 	}
 	copy(d[2:], t[2:])
 	d[1] = t[0]

@@ -2,6 +2,7 @@ package route
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -20,8 +21,8 @@ func TestRD(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "5", ":", "65000:", ":5", "192.0.2.1:70000", "4294967296:1", "70000:70000", "1:-1", "2001:db8::1:5"} {
-		if d, err := ParseRD(s); err == nil {
-			t.Errorf("ParseRD(%q): %v", s, d)
+		if d, err := ParseRD(s); err == nil || !strings.HasSuffix(err.Error(), numbers) {
+			t.Errorf("ParseRD(%q): %v, %v", s, d, err)
 		}
 	}
 }
