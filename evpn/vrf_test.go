@@ -52,6 +52,42 @@ func TestVRFGone(t *testing.T) {
 	})
 }
 
+// Of several segments that could be the L3VNI of a VRF the lowest is, and stays it when others come.
+func TestL3VNIOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 1, Config{})
+		defer f.close()
+		l := f.leaves[0]
+		check.OK(t, l.node.Update(func(c *node.Config) error {
+			c.VRFs = append(c.VRFs, node.VRF{Name: "red", Routes: []node.Route{{Prefix: netip.MustParsePrefix("10.9.0.0/16")}}})
+			return nil
+		}))
+		for _, x := range []struct {
+			vni    frame.VNI
+			tunnel bool
+			want   string
+		}{{400, false, "[]"}, {500, true, "[500]"}, {600, true, "[500]"}, {450, true, "[450]"}} {
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				s := node.Segment{VNI: x.vni, Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 5, 1}}}}
+				if x.tunnel {
+					s.Tunnels = []node.SegmentTunnel{{Tunnel: "vx"}}
+				}
+				c.Segments = append(c.Segments, s)
+				return nil
+			}))
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			vnis := []frame.VNI{}
+			for r := range l.speaker.Routes() {
+				if r.Type == 5 {
+					vnis = append(vnis, r.VNI)
+				}
+			}
+			check.Equal(t, fmt.Sprintf("L3VNI with %d", x.vni), fmt.Sprint(vnis), x.want)
+		}
+	})
+}
+
 // Settings may change while Run begins: nothing but the race detector tells.
 func TestConfigureAtOnce(t *testing.T) {
 	f := newFabric(t, 1, Config{})

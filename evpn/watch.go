@@ -212,12 +212,15 @@ func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) tabl
 	return x
 }
 
-// vrf returns what is set of a VRF with these interfaces. Its L3VNI is that of one without addresses.
+// vrf returns what is set of a VRF with these interfaces. Its L3VNI is the lowest VNI of one without addresses, in a segment with a VTEP if
+// one has it.
 func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	x := table.VRF{Name: name}
 	for _, i := range interfaces {
-		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() {
-			x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, s.vtep(i.VNI())
+		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() && x.VTEP.Bits() == 0 {
+			if a := s.vtep(i.VNI()); x.L3VNI == 0 || a.Bits() != 0 {
+				x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, a
+			}
 		}
 	}
 	for _, c := range s.cfg.VRFs {

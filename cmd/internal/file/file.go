@@ -90,7 +90,7 @@ func (c *Config) sections(r *conf.Report) {
 	}
 }
 
-// named adds errors for settings of segments, ports and VRFs that are not there.
+// named adds errors for settings of segments, ports and VRFs that are not there, and for a VRF with two L3VNIs.
 func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.Segments {
 		at := fmt.Sprintf("evpn.segments[%d].vni", i)
@@ -107,6 +107,23 @@ func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.VRFs {
 		c.vrf(r, fmt.Sprintf("evpn.vrfs[%d].name", i), x.Name)
 	}
+	l3vnis := map[string]int{}
+	for i, s := range c.Segments {
+		if g := s.Gateway; g == nil || len(g.Addresses) > 0 || !c.tunnelled(&s) {
+			continue
+		} else if first, ok := l3vnis[g.VRF]; !ok {
+			l3vnis[g.VRF] = i
+		} else if at := fmt.Sprintf("segments[%d].gateway", i); !r.Failed(at) {
+			r.Fail(at, nil, "without addresses it is the L3VNI of the VRF %q for the section evpn, which is that of segments[%d] already: one is allowed", g.VRF, first)
+		}
+	}
+}
+
+// tunnelled reports whether a segment has a VXLAN tunnel.
+func (c *Config) tunnelled(s *node.Segment) bool {
+	return slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool {
+		return t.Type == encap.TypeVXLAN && (s.Tunnel == t.Name || slices.ContainsFunc(s.Tunnels, func(x node.SegmentTunnel) bool { return x.Tunnel == t.Name }))
+	})
 }
 
 // pods adds an error unless the segment of the pods is there and can get a gateway.

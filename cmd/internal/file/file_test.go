@@ -60,6 +60,10 @@ func TestErrors(t *testing.T) {
 		`{"flannel": null}`: `1:13: flannel: null: leave the key out instead`,
 		`{"flannel": {"mode": "tap", "etcdEndpoints": ["http://a:1", "b"]}}`:                                                               `1:46: flannel.etcdEndpoints: "b": must be URLs such as http://127.0.0.1:2379, with a port, and without a user or a path`,
 		`{"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "vrfs": [{"name": "v"}], "flannel": {"pods": 1}}`: `1:126: flannel.pods: 1: segments[0] has a gateway: leave it out, the section makes that of the pods`,
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1"}, {"name": "g", "type": "gpe", "local": "10.0.0.2"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [
+{"vni": 1, "tunnel": "t", "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "tunnel": "t", "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}},
+{"vni": 3, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}, {"vni": 4, "tunnel": "g", "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}},
+{"vni": 5, "tunnels": [{"tunnel": "t"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "evpn": {"as": 1, "routerID": "10.0.0.1"}}`: `4:53: segments[4].gateway: without addresses it is the L3VNI of the VRF "v" for the section evpn, which is that of segments[0] already: one is allowed`,
 		`{"evpn": {}}`: "1:10: evpn.as: 0: must be 1 to 4294967295\n1:10: evpn.routerID: an IPv4 address is required",
 		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
 "peers": [{"address": "10.0.0.2", "as": 1, "holdTime": "2s"}, {"address": "10.0.0.2", "as": 2, "password": "x"}]}}`: "1:81: evpn.listen[0]: \"10.0.0.1\": must be an IP address with a port, such as 10.0.0.1:179\n" +
