@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -62,6 +64,7 @@ type Speaker struct {
 
 	rows   rows // of other owners; it has a mutex of its own
 	prober bfd.Prober
+	ran    atomic.Bool
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -149,8 +152,13 @@ func (c *Config) fixed(next *Config) string {
 	return ""
 }
 
-// Run advertises and imports until ctx is done. Then peers are told that the session ends, and the rows go. It is called once.
+// Run advertises and imports until ctx is done. Then peers are told that the session ends, and the rows go. It does the same, and returns
+// [net.ErrClosed], when the switch is closed. It is called once.
 func (s *Speaker) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("evpn: Speaker.Run: it was called before; make a new Speaker")
+	}
+	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
@@ -168,14 +176,22 @@ func (s *Speaker) Run(ctx context.Context) error {
 		s.ethernets(now)
 		s.list(now)
 	})
-	wg.Go(func() { s.watch(ctx, events) })
+	var closed atomic.Bool
+	wg.Go(func() {
+		closed.Store(errors.Is(s.watch(ctx, events), net.ErrClosed))
+		cancel()
+	})
 	wg.Go(func() { s.loop.Run(ctx, func(bool) bool { return s.flush() }) })
 	wg.Go(func() { s.carriers(ctx) })
 	defer s.prober.Stop()
 	if err := s.prober.Start(); err != nil {
 		return err
 	}
-	return s.engine.Run(ctx, handler{s})
+	err := s.engine.Run(ctx, handler{s})
+	if closed.Load() && asked.Err() == nil {
+		return fmt.Errorf("evpn: Speaker.Run: the switch: %w", net.ErrClosed)
+	}
+	return err
 }
 
 // now is the time for the table, whose clock begins with the Speaker.

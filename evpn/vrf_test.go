@@ -2,7 +2,9 @@ package evpn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -86,6 +88,40 @@ func TestL3VNIOfSeveral(t *testing.T) {
 			check.Equal(t, fmt.Sprintf("L3VNI with %d", x.vni), fmt.Sprint(vnis), x.want)
 		}
 	})
+}
+
+// A Speaker whose node is closed ends, and says so: peers would send to a VTEP that is gone. It runs once.
+func TestNodeClosed(t *testing.T) {
+	for _, closes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFabric(t, 0, Config{})
+			defer f.close()
+			n := check.Must(node.New(nil))(t)
+			defer n.Close()
+			addr := netip.MustParseAddr("192.0.2.99")
+			sp := check.Must(newSpeaker(n, &Config{AS: 65000, RouterID: addr}, f.sessions.Engine(addr)))(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- sp.Run(ctx) }()
+			time.Sleep(5 * time.Second)
+			if closes {
+				n.Close()
+			} else {
+				cancel()
+			}
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				check.Equal(t, "net.ErrClosed", errors.Is(err, net.ErrClosed), closes)
+				check.Equal(t, "an error", err != nil, closes)
+			default:
+				t.Error("Run has not ended")
+				cancel()
+			}
+			check.ErrorHas(t, sp.Run(ctx), "evpn: Speaker.Run: it was called before")
+		})
+	}
 }
 
 // Settings may change while Run begins: nothing but the race detector tells.

@@ -42,12 +42,12 @@ func (s *seen) init() {
 	s.members, s.connected, s.ports = map[frame.VNI][]string{}, map[frame.VNI][]network{}, map[string]*portState{}
 }
 
-// watch carries out events.
-func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) {
+// watch carries out events, until there are none any more.
+func (s *Speaker) watch(ctx context.Context, events *vswitch.Events) error {
 	for {
 		e, err := events.Next(ctx)
 		if err != nil {
-			return
+			return err
 		}
 		s.do(func(now time.Duration) { s.carry(now, &e) })
 	}
