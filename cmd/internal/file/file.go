@@ -90,7 +90,8 @@ func (c *Config) sections(r *conf.Report) {
 	}
 }
 
-// named adds errors for settings of segments, ports and VRFs that are not there, and for a VRF with two L3VNIs.
+// named adds errors for settings of segments, ports and VRFs that are not there, and for what EVPN cannot tell
+// peers: two L3VNIs of a VRF, and a VNI that is another one in the tunnel.
 func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.Segments {
 		at := fmt.Sprintf("evpn.segments[%d].vni", i)
@@ -109,21 +110,37 @@ func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	}
 	l3vnis := map[string]int{}
 	for i, s := range c.Segments {
-		if g := s.Gateway; g == nil || len(g.Addresses) > 0 || !c.tunnelled(&s) {
+		at := fmt.Sprintf("segments[%d]", i)
+		tunnel, ok := c.vxlan(&s)
+		if !ok || r.Failed(at) {
+			continue
+		}
+		if t := s.Tunnels; len(t) > 0 && t[tunnel].VNI != 0 && t[tunnel].VNI != s.VNI {
+			r.Fail(fmt.Sprintf("%s.tunnels[%d].vni", at, tunnel), t[tunnel].VNI, "the section evpn requires the VNI of the segment, %d, which is what peers are told", s.VNI)
+		}
+		if g := s.Gateway; g == nil || len(g.Addresses) > 0 {
 			continue
 		} else if first, ok := l3vnis[g.VRF]; !ok {
 			l3vnis[g.VRF] = i
-		} else if at := fmt.Sprintf("segments[%d].gateway", i); !r.Failed(at) {
-			r.Fail(at, nil, "without addresses it is the L3VNI of the VRF %q for the section evpn, which is that of segments[%d] already: one is allowed", g.VRF, first)
+		} else {
+			r.Fail(at+".gateway", nil, "without addresses it is the L3VNI of the VRF %q for the section evpn, which is that of segments[%d] already: one is allowed", g.VRF, first)
 		}
 	}
 }
 
-// tunnelled reports whether a segment has a VXLAN tunnel.
-func (c *Config) tunnelled(s *node.Segment) bool {
-	return slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool {
-		return t.Type == encap.TypeVXLAN && (s.Tunnel == t.Name || slices.ContainsFunc(s.Tunnels, func(x node.SegmentTunnel) bool { return x.Tunnel == t.Name }))
+// vxlan returns the place among the tunnels of a segment of the first that is VXLAN.
+func (c *Config) vxlan(s *node.Segment) (place int, ok bool) {
+	names := []string{s.Tunnel}
+	if len(s.Tunnels) > 0 {
+		names = nil
+		for _, t := range s.Tunnels {
+			names = append(names, t.Tunnel)
+		}
+	}
+	place = slices.IndexFunc(names, func(name string) bool {
+		return slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == name && t.Type == encap.TypeVXLAN })
 	})
+	return place, place >= 0
 }
 
 // pods adds an error unless the segment of the pods is there and can get a gateway.

@@ -63,7 +63,9 @@ func TestErrors(t *testing.T) {
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1"}, {"name": "g", "type": "gpe", "local": "10.0.0.2"}], "vrfs": [{"name": "v"}, {"name": "w"}], "segments": [
 {"vni": 1, "tunnel": "t", "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "tunnel": "t", "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}},
 {"vni": 3, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}, {"vni": 4, "tunnel": "g", "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}},
-{"vni": 5, "tunnels": [{"tunnel": "t"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}], "evpn": {"as": 1, "routerID": "10.0.0.1"}}`: `4:53: segments[4].gateway: without addresses it is the L3VNI of the VRF "v" for the section evpn, which is that of segments[0] already: one is allowed`,
+{"vni": 5, "tunnels": [{"tunnel": "t"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}, {"vni": 6, "tunnels": [{"tunnel": "g", "vni": 60}, {"tunnel": "t", "vni": 61}]}],
+"evpn": {"as": 1, "routerID": "10.0.0.1"}}`: `4:53: segments[4].gateway: without addresses it is the L3VNI of the VRF "v" for the section evpn, which is that of segments[0] already: one is allowed
+4:170: segments[5].tunnels[1].vni: 61: the section evpn requires the VNI of the segment, 6, which is what peers are told`,
 		`{"evpn": {}}`: "1:10: evpn.as: 0: must be 1 to 4294967295\n1:10: evpn.routerID: an IPv4 address is required",
 		`{"segments": [{"vni": 1}], "evpn": {"as": 1, "routerID": "10.0.0.1", "listen": ["10.0.0.1"], "segments": [{"vni": 2}, {"vni": 1, "import": ["x"]}], "vrfs": [{"name": "v"}],
 "peers": [{"address": "10.0.0.2", "as": 1, "holdTime": "2s"}, {"address": "10.0.0.2", "as": 2, "password": "x"}]}}`: "1:81: evpn.listen[0]: \"10.0.0.1\": must be an IP address with a port, such as 10.0.0.1:179\n" +
