@@ -76,7 +76,7 @@ func (t *Table) useNet(s *segment, p *path) (left string) {
 	if p.Tag != 0 {
 		return leftTag
 	}
-	if _, ok := label(p.Labels[0], s.VNI); !ok || p.NumLabels == 0 {
+	if _, ok := label(p.Labels[0], s.VNI); !ok && p.Labels[0] != 0 || p.NumLabels == 0 { // 0, as FRR 8.4 reflects it, is our VNI
 		return leftLabel
 	}
 	if s.VTEP.Bits() != p.NextHop.Bits() && s.VTEP.Bits() != 0 {

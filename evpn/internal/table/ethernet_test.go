@@ -98,6 +98,18 @@ func (c *counter) Program(_ string, u control.Update) error {
 	return nil
 }
 
+// FRR 8.4 as a reflector has 0 in place of the label of type 1: the VTEPs take part with the VNI of the network.
+func TestAliasingLabelZero(t *testing.T) {
+	l := newLab(t, nil)
+	all := esi.String()
+	for _, n := range []byte{2, 3} {
+		l.Learned(0, peer, by(n, whole()))
+		l.Learned(0, peer, by(n, with(alias(), func(r *route.Route) { r.Labels[0] = 0 })))
+	}
+	l.Learned(0, peer, onSegment(by(2, macIP(mac(1), ""))))
+	l.want(behind(1, all), member(all, 2), member(all, 3))
+}
+
 // A VTEP that leaves the segment costs one row, whatever the number of hosts (RFC 7432, section 8.2).
 func TestMassWithdrawal(t *testing.T) {
 	for _, mode := range []bool{false, true} {

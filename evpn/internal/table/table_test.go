@@ -200,7 +200,7 @@ func TestLeftOut(t *testing.T) {
 		{leftTarget, rival(), nil}, // we are not on the segment
 		{leftTarget, with(alias(), func(r *route.Route) { communities2(r, target(65000, 500)) }), nil},
 		{leftTag, with(alias(), func(r *route.Route) { r.Tag = 5 }), nil},
-		{leftLabel, with(alias(), func(r *route.Route) { r.Labels[0] = 0 }), nil},
+		{leftLabel, with(alias(), func(r *route.Route) { r.NumLabels = 0 }), nil},
 		{leftNextHop, with(alias(), func(r *route.Route) { r.NextHop = at("2001:db8::1") }), nil},
 		{leftNextHop, with(whole(), func(r *route.Route) { r.NextHop = at("224.0.0.1") }), nil},
 		{leftOwn, with(whole(), func(r *route.Route) { r.NextHop = at(ours) }), nil},
