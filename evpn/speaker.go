@@ -258,8 +258,17 @@ func (h handler) Withdrawn(peer netip.Addr, k *route.Key) {
 func (h handler) Up(peer netip.Addr) { h.log.Info("session established", "peer", peer) }
 
 func (h handler) Down(peer netip.Addr, err error) {
-	h.log.Info("session down", "peer", peer, "error", err)
+	h.lost("session down", peer, err)
 	h.do(func(now time.Duration) { h.table.Down(now, peer) })
+}
+
+// lost logs the end of a session: a warning, unless Run ends.
+func (h handler) lost(what string, peer netip.Addr, err error) {
+	level := slog.LevelWarn
+	if errors.Is(err, context.Canceled) {
+		level = slog.LevelInfo
+	}
+	h.log.Log(context.Background(), level, what, "peer", peer, "error", err)
 }
 
 func (h handler) Ended(peer netip.Addr) {
@@ -267,7 +276,7 @@ func (h handler) Ended(peer netip.Addr) {
 }
 
 func (h handler) Stale(peer netip.Addr, err error) {
-	h.log.Info("session lost, its routes stay for now", "peer", peer, "error", err)
+	h.lost("session lost, its routes stay for now", peer, err)
 	h.do(func(time.Duration) { h.table.Stale(peer) })
 }
 
