@@ -49,7 +49,7 @@ type Config struct {
 	Listen   []netip.AddrPort `json:"listen,omitempty"` // addresses for sessions that peers open, such as 10.0.0.1:179; 0.0.0.0:179 is for IPv4 and [::]:179 for IPv6; default none
 	Peers    []Peer           `json:"peers,omitempty"`  // route reflectors and other speakers
 
-	VTEP netip.Addr `json:"vtep,omitzero"` // where peers send to, if the tunnel's own address is none in particular, such as 0.0.0.0
+	VTEP netip.Addr `json:"vtep,omitzero"` // where peers send to, if the tunnel's own address is none in particular, as that of a program's own Node may be; else without effect
 
 	Segments []Segment `json:"segments,omitempty"` // settings of single segments
 	VRFs     []VRF     `json:"vrfs,omitempty"`     // settings of single VRFs
@@ -63,7 +63,7 @@ type Config struct {
 
 	MaxHosts  int `json:"maxHosts,omitzero"`  // MACs that peers may have in a segment; default 131072
 	MaxRoutes int `json:"maxRoutes,omitzero"` // prefixes that peers may have in a VRF, with hosts; default 131072
-	MaxPaths  int `json:"maxPaths,omitzero"`  // routes that all peers may have, half of it shared equally by them; default 2097152
+	MaxPaths  int `json:"maxPaths,omitzero"`  // routes that all peers may have, half of it shared equally by them; a lower one takes away none that are there; default 2097152
 	MaxVTEPs  int `json:"maxVTEPs,omitzero"`  // VTEPs that peers may have in the flood list of a segment; default 4096
 
 	MaxEthernetSegments int `json:"maxEthernetSegments,omitzero"` // Ethernet segments that peers may have; default 4096
@@ -211,7 +211,7 @@ func (c *Config) checkVRFs(w *setting.Check) {
 		checkTargets(w, at, v.RD, v.Import, v.Export)
 		for k, p := range v.Accept {
 			if !p.IsValid() || p != p.Masked() {
-				w.Want(fmt.Sprintf("%sAccept[%d]", at, k), p, "a prefix such as 10.1.0.0/16")
+				w.Want(fmt.Sprintf("%sAccept[%d]", at, k), p, "a prefix without bits behind its length, such as 10.1.0.0/16")
 			}
 		}
 	}

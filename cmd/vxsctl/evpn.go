@@ -114,7 +114,11 @@ func evpnRoutes(text []byte) ([][]string, error) {
 		note(r.Sticky, "sticky")
 		note(r.L3VNI != 0, "L3VNI %d", r.L3VNI)
 		note(r.RouterMAC != "", "router %s", r.RouterMAC)
-		return [][]string{row(r.Type, r.VNI, what, r.VTEP, r.Peer, strings.Join(r.Targets, ","), strings.Join(notes, ", "))}
+		vni := ""
+		if r.VNI != 0 {
+			vni = r.VNI.String()
+		}
+		return [][]string{row(r.Type, vni, what, r.VTEP, r.Peer, strings.Join(r.Targets, ","), strings.Join(notes, ", "))}
 	})
 }
 

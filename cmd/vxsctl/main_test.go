@@ -254,6 +254,11 @@ func TestTables(t *testing.T) {
 				"red  10.1.0.0/16  via        bgp    vni 10 via 10.0.0.9\n" +
 				"                                    vni 5 mac 02:00:00:00:00:01 peer 192.0.2.2:4789\n" +
 				"red  10.2.0.0/16  blackhole  -      -\n"},
+		{"evpn routes type 1", "GET /v1/evpn/routes?type=1", `[{"type":1,"rd":"192.0.2.1:1","vni":10,"esi":"03:02:00:00:00:00:05:00:00:01","vtep":"192.0.2.1","targets":["65000:10"]},
+			{"peer":"192.0.2.9","type":1,"rd":"192.0.2.2:2","esi":"03:02:00:00:00:00:05:00:00:01","vtep":"192.0.2.2","targets":["65000:10"],"leftOut":"own"}]`,
+			"TYPE  VNI  ROUTE                          VTEP       PEER       TARGETS   NOTES\n" +
+				"1     10   03:02:00:00:00:00:05:00:00:01  192.0.2.1  -          65000:10  -\n" +
+				"1     -    03:02:00:00:00:00:05:00:00:01  192.0.2.2  192.0.2.9  65000:10  left out: own\n"},
 		{"drops", "GET /v1/drops", `[{"where":"tap0","direction":"rx","reason":"unknown-vlan","frames":5}]`,
 			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},
 		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]},{"peer":"10.0.0.4:4789","mac":"01:00:5e:01:01:01"}]},{"vni":8,"tunnel":"vx"}]`,
