@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/flannel/storetest"
 )
 
 // A lab is a cluster without kubelets, and what others do there. Labs on one API server have annotations of their own.
@@ -200,52 +197,13 @@ func (l *lab) until(what string, ok func() bool) {
 	l.Fatalf("%s: not seen", what)
 }
 
-// A follower watches a store as a node does: whenever it ends, anew.
+// A follower follows nodes by the names that they have in a lab.
 type follower struct {
+	*storetest.Follower
 	l *lab
-
-	mu        sync.Mutex
-	records   map[string]flannel.Record
-	changes   []flannel.Change
-	snapshots int
-	errs      []error
 }
 
-func (l *lab) follow(s *Store) *follower {
-	f := &follower{l: l}
-	ctx, cancel := context.WithCancel(l.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		for ctx.Err() == nil {
-			err := s.Watch(ctx, f.take)
-			f.mu.Lock()
-			f.errs = append(f.errs, err)
-			f.mu.Unlock()
-			select {
-			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
-	})
-	l.Cleanup(func() { cancel(); running.Wait() })
-	return f
-}
-
-func (f *follower) take(c flannel.Change) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if c.Snapshot {
-		f.snapshots++
-		f.records = map[string]flannel.Record{}
-	}
-	f.changes = append(f.changes, c)
-	for _, r := range c.Set {
-		f.records[r.Key] = r
-	}
-	for _, k := range c.Deleted {
-		delete(f.records, k)
-	}
-}
+func (l *lab) follow(s *Store) *follower { return &follower{storetest.Follow(l, s), l} }
 
 // want waits until these nodes have leases, and no others.
 func (f *follower) want(what string, nodes ...string) {
@@ -253,15 +211,5 @@ func (f *follower) want(what string, nodes ...string) {
 	for i, n := range nodes {
 		nodes[i] = f.l.name(n)
 	}
-	slices.Sort(nodes)
-	f.until(what, func() bool { return f.records != nil && slices.Equal(slices.Sorted(maps.Keys(f.records)), nodes) })
-}
-
-func (f *follower) until(what string, ok func() bool) {
-	f.l.Helper()
-	f.l.until(what, func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return ok()
-	})
+	f.Want(what, nodes...)
 }

@@ -76,9 +76,9 @@ func TestAnswerLost(t *testing.T) {
 	}
 	f := l.follow(s)
 	f.want("the own lease", "a")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.records[l.name("a")].Ours {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if !f.Records[l.name("a")].Ours {
 		t.Error("another's")
 	}
 }

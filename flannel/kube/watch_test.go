@@ -23,8 +23,8 @@ func another(l *lab) {
 		pairs = append(pairs, k, v)
 	}
 	l.annotate("a", pairs...)
-	f.until("the other one", func() bool {
-		r, ok := f.records[l.name("a")]
+	f.Until("the other one", func() bool {
+		r, ok := f.Records[l.name("a")]
 		return ok && !r.Ours && r.Node.PublicIP == "192.0.2.1"
 	})
 	l.lost(s.Renew(l.Context(), own))
@@ -41,10 +41,10 @@ func follow(l *lab) {
 	f.want("what is there", "b")
 	own := l.acquire(s, n, request("192.0.2.1"))
 	f.want("a lease more", "a", "b")
-	f.until("whose they are", func() bool { return f.records[l.name("a")].Ours && !f.records[l.name("b")].Ours })
-	f.mu.Lock()
-	a, b, before := f.records[l.name("a")], f.records[l.name("b")], len(f.changes)
-	f.mu.Unlock()
+	f.Until("whose they are", func() bool { return f.Records[l.name("a")].Ours && !f.Records[l.name("b")].Ours })
+	f.Mu.Lock()
+	a, b, before := f.Records[l.name("a")], f.Records[l.name("b")], len(f.Changes)
+	f.Mu.Unlock()
 	if lease, err := a.Lease(); err != nil || lease != own.Lease || a.Revision < b.Revision || a.Created == 0 {
 		l.Errorf("%+v, %v", a, err)
 	}
@@ -54,12 +54,12 @@ func follow(l *lab) {
 		l.annotate("windows", "other", fmt.Sprint(labs.Add(1)))
 	}
 	l.annotate("b", "public-ip", "192.0.2.22")
-	f.until("a change", func() bool { return f.records[l.name("b")].Node.PublicIP == "192.0.2.22" })
-	f.mu.Lock()
-	if got := len(f.changes); got != before+1 {
-		l.Errorf("%d changes for one: %+v", got-before, f.changes[before:])
+	f.Until("a change", func() bool { return f.Records[l.name("b")].Node.PublicIP == "192.0.2.22" })
+	f.Mu.Lock()
+	if got := len(f.Changes); got != before+1 {
+		l.Errorf("%d changes for one: %+v", got-before, f.Changes[before:])
 	}
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	l.annotate("b", "kube-subnet-manager", "false")
 	f.want("without one that is no longer managed", "a")
 	l.annotate("b", "kube-subnet-manager", "true")
@@ -67,18 +67,18 @@ func follow(l *lab) {
 	l.node("c")
 	l.annotate("c", "kube-subnet-manager", "true")
 	f.want("one without a pod CIDR", "a", "b", "c")
-	f.mu.Lock()
-	c := f.records[l.name("c")]
-	f.mu.Unlock()
+	f.Mu.Lock()
+	c := f.Records[l.name("c")]
+	f.Mu.Unlock()
 	var r *flannel.Refusal
 	if _, err := c.Lease(); !errors.As(err, &r) || r.Reason != flannel.NoSubnet || r.Key != l.name("c") {
 		l.Errorf("%v", err)
 	}
 	l.remove("b")
 	f.want("without a node", "a", "c")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.snapshots != 1 || len(f.errs) != 0 {
-		l.Errorf("%d snapshots, errors %v", f.snapshots, f.errs)
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	if f.Snapshots != 1 || len(f.Errs) != 0 {
+		l.Errorf("%d snapshots, errors %v", f.Snapshots, f.Errs)
 	}
 }
