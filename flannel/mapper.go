@@ -199,10 +199,8 @@ func (m *Mapper) set(r Record) {
 
 // Delete forgets a lease that has gone, by the Key of its Record.
 func (m *Mapper) Delete(key string) {
-	if l := m.leases[clip(key, maxName+1)]; l != nil {
-		m.gone(l)
-		m.finish()
-	}
+	m.gone(key)
+	m.finish()
 }
 
 // finish decides what depends on all leases, after some have changed.
@@ -211,10 +209,12 @@ func (m *Mapper) finish() {
 	m.reply()
 }
 
-// gone is remove for a lease that has gone from the store: another one may have its room.
-func (m *Mapper) gone(l *mapped) {
-	m.remove(l)
-	m.missing = m.missing || m.refused[TooMany] > 0
+// gone removes a lease that has gone from the store, if it is there: another one may have its room.
+func (m *Mapper) gone(key string) {
+	if l := m.leases[clip(key, maxName+1)]; l != nil {
+		m.remove(l)
+		m.missing = m.missing || m.refused[TooMany] > 0
+	}
 }
 
 // Missing reports whether there is room for leases that were [TooMany]: a Reset with all leases fills it.
@@ -246,9 +246,7 @@ func (m *Mapper) Apply(c Change) {
 		return
 	}
 	for _, k := range c.Deleted {
-		if l := m.leases[clip(k, maxName+1)]; l != nil {
-			m.gone(l)
-		}
+		m.gone(k)
 	}
 	for _, r := range c.Set {
 		m.set(r)

@@ -1,6 +1,7 @@
 package flannel
 
 import (
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -57,16 +58,13 @@ func (p *Plane) Status() Status {
 }
 
 // Remotes returns the leases of other nodes, sorted by key.
-func (p *Plane) Remotes() (list []Remote) {
+func (p *Plane) Remotes() []Remote {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mapper == nil {
 		return nil
 	}
-	for r := range p.mapper.Remotes() {
-		list = append(list, r)
-	}
-	return list
+	return slices.Collect(p.mapper.Remotes())
 }
 
 // stale notes that the store is away.
