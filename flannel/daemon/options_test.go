@@ -64,36 +64,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestMasquerade(t *testing.T) {
-	n, err := flannel.ParseNetwork([]byte(`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := flannel.ParseKey("10.3.7.0-24&fc00:3:0:7::-64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `table inet vxflanneld
-delete table inet vxflanneld
-table inet vxflanneld {
-	chain postrouting {
-		type nat hook postrouting priority srcnat; policy accept;
-		ip saddr 10.3.0.0/16 ip daddr 10.3.0.0/16 return
-		ip saddr 10.3.0.0/16 ip daddr != 224.0.0.0/4 masquerade fully-random
-		ip daddr 10.3.7.0/24 return
-		ip saddr != 10.3.0.0/16 ip daddr 10.3.0.0/16 masquerade fully-random
-		ip6 saddr fc00:3::/48 ip6 daddr fc00:3::/48 return
-		ip6 saddr fc00:3::/48 ip6 daddr != ff00::/8 masquerade fully-random
-		ip6 daddr fc00:3:0:7::/64 return
-		ip6 saddr != fc00:3::/48 ip6 daddr fc00:3::/48 masquerade fully-random
-	}
-}
-`
-	if got := masquerade(n, own, true); got != want {
-		t.Errorf("%s", got)
-	}
-}
-
 // What only a run finds to be wrong with a setting is called by its flag, too; settings of others have none.
 func TestFlagged(t *testing.T) {
 	c := new(Config)
