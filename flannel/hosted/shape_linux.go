@@ -146,7 +146,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if err := c.free(); err != nil {
 		return m, err
 	}
-	if err := c.Node.Provide(c.Owner, parts); err != nil {
+	if err := onnode.Provide(c.Node, c.Owner, parts, 0); err != nil {
 		return m, err
 	}
 	h := &hostnet.Config{Device: c.Device, Namespace: c.Namespace, Sole: c.Persistent, MTU: s.MTU(n), Repaired: s.repaired}

@@ -117,7 +117,7 @@ func (s *Shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m fl
 	if generation != 3 {
 		s.misses = s.cfg.Node.Switch().Events(frame.EventNeighbourMiss, frame.EventMACMiss)
 	}
-	if err := s.cfg.Node.Provide(s.cfg.Owner, parts); err != nil {
+	if err := onnode.Provide(s.cfg.Node, s.cfg.Owner, parts, s.cfg.Pods); err != nil {
 		if s.misses != nil {
 			s.misses.Close()
 		}
@@ -166,8 +166,8 @@ func (s *Shape) parts(n *flannel.Network, own *flannel.Own, generation int) (*no
 	switch b.Type {
 	case "vxlan":
 		t.Type, t.Port, t.GBP, seg.VNI = encap.TypeVXLAN, b.Port, b.GBP, b.VNI
-		if seg.VNI == c.Pods || seg.VNI == c.Direct {
-			return nil, 0, fmt.Errorf("routed: VNI %d of the network is that of another segment here", seg.VNI)
+		if seg.VNI == c.Pods {
+			return nil, 0, fmt.Errorf("routed: VNI %d of the network is that of the pods: give their segment another one", seg.VNI)
 		}
 		g.MAC, g.NoAsk = mac, true
 		if own.IPv4.MAC.IsHost() && own.IPv6.MAC.IsHost() && own.IPv4.MAC != own.IPv6.MAC {

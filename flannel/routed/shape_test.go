@@ -292,8 +292,9 @@ func TestConflicts(t *testing.T) {
 		config  *node.Config
 		direct  frame.VNI
 	}{
-		"segment 1: is another owner's":                                                                                 {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}, 0},
-		"routed: VNI 16777214 of the network is that of another segment":                                                {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}, 0},
+		"VNI 1 of the network is that of a segment of this node":                                                        {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1}}}, 0},
+		"VNI 1 of the network is that of a segment of this node:":                                                       {vxlanJSON, &node.Config{Segments: []node.Segment{{VNI: 1, Gateway: &node.SegmentGateway{VRF: "x", Gateway: node.Gateway{MAC: podsMAC(1)}}}}, VRFs: []node.VRF{{Name: "x"}}}, 0},
+		"routed: VNI 16777214 of the network is that of the pods":                                                       {`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 16777214}}`, &node.Config{}, 0},
 		"routed: direct: no segment: one is needed with backend host-gw, since nodes on our link send without a tunnel": {hostGW, &node.Config{}, 0},
 		"routed: direct: no segment: one is needed with DirectRouting":                                                  {directJSON, &node.Config{}, 0},
 		noAddress + "backend host-gw, since nodes on our link send to it":                                               {hostGW, &node.Config{}, 7},

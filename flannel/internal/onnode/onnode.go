@@ -3,10 +3,13 @@ package onnode
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -22,6 +25,17 @@ func Tunnel(t node.Tunnel, own *flannel.Own, anyPeer bool) node.Tunnel {
 		t.Peers = vtep.AnyPeer
 	}
 	return t
+}
+
+// Provide provides parts to a node. Their segments, but for the shared one, must not be in its configuration: whoever is a member there would
+// be among the nodes of the network.
+func Provide(n *node.Node, owner string, parts *node.Config, shared frame.VNI) error {
+	for _, s := range n.Config().Segments {
+		if s.VNI != shared && slices.ContainsFunc(parts.Segments, func(p node.Segment) bool { return p.VNI == s.VNI }) {
+			return fmt.Errorf("VNI %d of the network is that of a segment of this node: give the segment another one", s.VNI)
+		}
+	}
+	return n.Provide(owner, parts)
 }
 
 // Misses returns events for a Plane, nil for none.
