@@ -1,6 +1,7 @@
 package flannel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,6 +217,10 @@ func (own *Own) lost(c Change) error {
 	i := slices.IndexFunc(c.Set, func(r Record) bool { return r.Key == key })
 	switch {
 	case i >= 0 && !c.Set[i].Ours:
+		if l, err := c.Set[i].Lease(); err == nil && c.Set[i].Node == nil && l.IPv4.PublicIP == own.IPv4.PublicIP && l.IPv6.PublicIP == own.IPv6.PublicIP {
+			ip := cmp.Or(own.IPv4.PublicIP, own.IPv6.PublicIP)
+			return fmt.Errorf("flannel: %v: another node, or another process here, has the public address %v, too: %w", own.Subnet, ip, ErrLost)
+		}
 		return fmt.Errorf("flannel: %v: somebody else has written %.300s: %w", own.Subnet, &c.Set[i], ErrLost)
 	case i < 0 && (c.Snapshot || slices.Contains(c.Deleted, key)):
 		return fmt.Errorf("flannel: %v: it is gone: %w", own.Subnet, ErrLost)

@@ -119,6 +119,9 @@ func TestLost(t *testing.T) {
 			if !errors.Is(err, ErrLost) || s.Status().Phase != Lost {
 				t.Errorf("%s: %v, %v", name, err, s.Status().Phase)
 			}
+			if twin := strings.Contains(err.Error(), "has the public address 192.0.2.1, too"); twin != (take == nil) {
+				t.Errorf("%s: %v", name, err)
+			}
 			s.want(name)
 			if !slices.Equal(s.shape.closed, []bool{true}) || s.log.Count("level=ERROR") != 0 { // who runs it says so
 				t.Errorf("%s: closed %v, log %s", name, s.shape.closed, s.log)
