@@ -42,6 +42,9 @@ type Config struct {
 	Pods   frame.VNI `json:"pods,omitzero"`   // mode "l3": needed; VNI of the segment of the pods, which gets its gateway from here
 	VRF    string    `json:"vrf,omitzero"`    // mode "l3": the VRF of pods and leases, which may have more routes; default "flannel"
 	Direct frame.VNI `json:"direct,omitzero"` // mode "l3": VNI of a segment with a gateway in the VRF, in which nodes on the same link are neighbours, for backend host-gw and DirectRouting; default none
+
+	Gateway  netip.Addr `json:"gateway,omitzero"`  // mode "l3" with direct: the router through which the tunnel reaches nodes that are not on the link; default none, and they are not reached
+	Gateway6 netip.Addr `json:"gateway6,omitzero"` // likewise with IPv6
 }
 
 // Mode is who routes between pods and other nodes.
@@ -87,6 +90,8 @@ func (c *Config) Check() error {
 		ok         bool
 	}{
 		{"IfaceCanReach", "the address of one host", c.IfaceCanReach, hostaddr.Check(c.IfaceCanReach) == nil},
+		{"Gateway", "the IPv4 address of a router", c.Gateway, c.Gateway.Is4() && hostaddr.Neighbour(c.Gateway) == nil},
+		{"Gateway6", "the IPv6 address of a router", c.Gateway6, c.Gateway6.Is6() && hostaddr.Check(c.Gateway6) == nil},
 		{"PublicIP", "an IPv4 address that other hosts reach", c.PublicIP, c.PublicIP.Is4() && hostaddr.Neighbour(c.PublicIP) == nil},
 		{"PublicIPv6", "an IPv6 address that other hosts reach", c.PublicIPv6, c.PublicIPv6.Is6() && hostaddr.Neighbour(c.PublicIPv6) == nil},
 	} {
@@ -105,7 +110,7 @@ func (c *Config) Check() error {
 		for _, x := range []struct {
 			name string
 			set  bool
-		}{{"Pods", c.Pods != 0}, {"VRF", c.VRF != ""}, {"Direct", c.Direct != 0}} {
+		}{{"Pods", c.Pods != 0}, {"VRF", c.VRF != ""}, {"Direct", c.Direct != 0}, {"Gateway", c.Gateway.IsValid()}, {"Gateway6", c.Gateway6.IsValid()}} {
 			if x.set {
 				w.Wrong(x.name, nil, "is for mode l3")
 			}
@@ -119,6 +124,9 @@ func (c *Config) Check() error {
 		w.Want("Direct", c.Direct, "1 to %d, or 0 for none", frame.MaxVNI)
 	} else if c.Direct != 0 && c.Direct == c.Pods {
 		w.Wrong("Direct", c.Direct, "is the segment of the pods")
+	}
+	if c.Direct == 0 && (c.Gateway.IsValid() || c.Gateway6.IsValid()) {
+		w.Wrong("Direct", nil, "is needed with gateway: without it, the host has the routes to other nodes")
 	}
 	if c.Device != "" {
 		w.Wrong("Device", c.Device, "is for mode tap")

@@ -30,6 +30,10 @@ func TestConfigCheck(t *testing.T) {
 		"pods: 16777216: must be the VNI":          func(c *Config) { c.Pods = 1 << 24 },
 		"direct: 16777216: must be 1 to 16777215":  func(c *Config) { c.Direct = 1 << 24 },
 		"direct: 200: is the segment of the pods":  func(c *Config) { c.Direct = 200 },
+		"gateway: fd00::1: must be the IPv4":       func(c *Config) { c.Direct, c.Gateway = 7, netip.MustParseAddr("fd00::1") },
+		"gateway6: 192.0.2.1: must be the IPv6":    func(c *Config) { c.Direct, c.Gateway6 = 7, netip.MustParseAddr("192.0.2.1") },
+		"direct: is needed with gateway":           func(c *Config) { c.Gateway = netip.MustParseAddr("192.0.2.1") },
+		"gateway: is for mode l3":                  func(c *Config) { *c = Config{Mode: TAP, Gateway: netip.MustParseAddr("192.0.2.1")} },
 		"dev: x: is for mode tap":                  func(c *Config) { c.Device = "x" },
 		"dev: a:b: must be a device name":          func(c *Config) { *c = Config{Mode: TAP, Device: "a:b"} },
 		"dev: 1234567890123456: must be a device":  func(c *Config) { *c = Config{Mode: TAP, Device: "1234567890123456"} },
@@ -58,7 +62,7 @@ func TestFlagOf(t *testing.T) {
 	for _, f := range conf.Fields(reflect.TypeFor[Config]()) {
 		name := flagOf(f.Key)
 		_, err := parse([]string{"-" + name + "=:"}, nil)
-		fileOnly := map[string]bool{"etcd-password-file": true, "pods": true, "vrf": true, "direct": true}[name]
+		fileOnly := map[string]bool{"etcd-password-file": true, "pods": true, "vrf": true, "direct": true, "gateway": true, "gateway6": true}[name]
 		if unknown := err != nil && strings.Contains(err.Error(), "not defined"); unknown != fileOnly {
 			t.Errorf("%s is flag %s: %v", f.Key, name, err)
 		}

@@ -182,6 +182,7 @@ func (d *Daemon) newPlane(store flannel.Store, up *uplink, previous flannel.Subn
 	var tunnel node.Tunnel
 	switch {
 	case c.Mode == L3 && c.Direct != 0: // the addresses are those of the gateway there, not of the host
+		tunnel.Gateway, tunnel.Gateway6 = c.Gateway, c.Gateway6
 	case up.ipv4.IsValid() && (pc.PublicIP != up.ipv4 || pc.PublicIPv6 != up.ipv6): // behind a NAT
 		tunnel.Local, tunnel.Local6 = up.ipv4, up.ipv6
 	case !up.ipv4.IsValid() && !pc.PublicIP.IsValid() && pc.PublicIPv6 != up.ipv6: // likewise, without IPv4

@@ -32,8 +32,13 @@ type running struct {
 
 func runL3(t *testing.T, n *node.Node, h *netns.Host, store flannel.Store, file string) *running {
 	t.Helper()
+	return runConfig(t, n, h, store, &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: file})
+}
+
+func runConfig(t *testing.T, n *node.Node, h *netns.Host, store flannel.Store, c *Config) *running {
+	t.Helper()
 	ready := make(chan int, 1)
-	d, err := New(&Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: file}, &Options{Node: n, Store: store, Ready: func(_ flannel.Status, mtu int) { ready <- mtu }})
+	d, err := New(c, &Options{Node: n, Store: store, Ready: func(_ flannel.Status, mtu int) { ready <- mtu }})
 	if err != nil {
 		t.Fatal(err)
 	}

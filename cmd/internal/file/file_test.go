@@ -50,7 +50,7 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"colour\": 1,\n \"flannel\": {\"pods\": 200, \"ttl\": 1, \"generation\": 4}, \"tunnels\": [{\"name\": \"a\"}]}": "1:2: colour: unknown key; allowed are bgp, calico, capture, control, datapath, discovery, events, evpn, flannel, gateway, injected, maxMACs, ovsdb, policies, ports, segments, tooBig, tunnels, vrfs\n" +
 			"2:22: flannel.pods: 200: no such segment: add {\"vni\": 200} to segments\n" +
-			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
+			"2:27: flannel.ttl: unknown key; allowed are dev, direct, etcdCAFile, etcdCertFile, etcdEndpoints, etcdKeyFile, etcdPasswordFile, etcdPrefix, etcdUsername, gateway, gateway6, generation, iface, ifaceCanReach, ifaceRegex, ipMasq, ipMasqFullyRandomDisable, mode, pods, publicIP, publicIPv6, subnetFile, subnetLeaseRenewMargin, vrf\n" +
 			"2:51: flannel.generation: 4: must be 1 to 3, or 0 for 3\n" +
 			"2:67: tunnels[0].local: an address of this host is required",
 		`{"flannel": {}}`:               `1:13: flannel.pods: 0: must be the VNI of a segment for the pods, 1 to 16777215, with mode l3`,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -15,11 +16,17 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Tunnel fills in what a lease says of the settings of a tunnel: unless it has a Local, its ends are the public addresses. It accepts
-// packets from anyPeer, or from nodes with a lease.
+// Tunnel fills in what a lease says of the settings of a tunnel: unless it has a Local, its ends are the public addresses, and Gateway is
+// for IPv4, of which the network may have none. It accepts packets from anyPeer, or from nodes with a lease.
 func Tunnel(t node.Tunnel, own *flannel.Own, anyPeer bool) node.Tunnel {
 	if !t.Local.IsValid() {
 		t.Local, t.Local6 = own.Underlay()
+		if t.Local.Is6() {
+			t.Gateway = t.Gateway6
+		}
+		if !t.Local6.IsValid() {
+			t.Gateway6 = netip.Addr{}
+		}
 	}
 	if t.Peers = vtep.ListedPerVNI; anyPeer {
 		t.Peers = vtep.AnyPeer
