@@ -1,6 +1,7 @@
 package table
 
 import (
+	"container/heap"
 	"container/list"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
@@ -9,9 +10,38 @@ import (
 // shared has what peers have of something of which there is only so much, MACs of a segment or prefixes of a VRF, by the VTEPs that they
 // are at. When there is no room, the VTEP with the most gives way to one with fewer.
 type shared[T any] struct {
-	size int
-	of   map[route.Addr]*list.List // the last one first
-	full bool                      // some are left out
+	size   int
+	of     map[route.Addr]*share
+	ranked ranking // those of of
+	full   bool    // some are left out
+}
+
+// A share is what a VTEP has, the last one first.
+type share struct {
+	list.List
+	rank int // its index in the ranking
+}
+
+// A ranking is a heap of shares, of which the first one is the largest.
+type ranking []*share
+
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return r[i].Len() > r[j].Len() }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i]; r[i].rank, r[j].rank = i, j }
+
+// Push implements heap.Interface.
+func (r *ranking) Push(x any) {
+	x.(*share).rank = len(*r)
+	*r = append(*r, x.(*share))
+}
+
+// Pop implements heap.Interface.
+func (r *ranking) Pop() any {
+	last := len(*r) - 1
+	x := (*r)[last]
+	(*r)[last] = nil
+	*r = (*r)[:last]
+	return x
 }
 
 // A slot is the place that a thing has in one.
@@ -26,20 +56,14 @@ func (s *shared[T]) room(vtep route.Addr, limit int, evict func(T)) bool {
 		return true
 	}
 	s.full = true
-	var most *list.List
-	for _, l := range s.of {
-		if most == nil || l.Len() > most.Len() {
-			most = l
-		}
-	}
 	mine := 0
 	if l := s.of[vtep]; l != nil {
 		mine = l.Len()
 	}
-	if most == nil || mine+1 >= most.Len() {
+	if len(s.ranked) == 0 || mine+1 >= s.ranked[0].Len() {
 		return false
 	}
-	evict(most.Front().Value.(T))
+	evict(s.ranked[0].Front().Value.(T))
 	return true
 }
 
@@ -57,13 +81,16 @@ func (s *shared[T]) add(vtep route.Addr, x T) slot {
 	l := s.of[vtep]
 	if l == nil {
 		if s.of == nil {
-			s.of = map[route.Addr]*list.List{}
+			s.of = map[route.Addr]*share{}
 		}
-		l = list.New()
+		l = &share{}
 		s.of[vtep] = l
+		heap.Push(&s.ranked, l)
 	}
 	s.size++
-	return slot{vtep, l.PushFront(x)}
+	at := slot{vtep, l.PushFront(x)}
+	heap.Fix(&s.ranked, l.rank)
+	return at
 }
 
 // remove takes it away.
@@ -73,7 +100,9 @@ func (s *shared[T]) remove(x *slot) {
 	}
 	s.size--
 	l := s.of[x.vtep]
-	if l.Remove(x.at); l.Len() == 0 {
+	l.Remove(x.at)
+	if heap.Fix(&s.ranked, l.rank); l.Len() == 0 {
+		heap.Remove(&s.ranked, l.rank)
 		delete(s.of, x.vtep)
 	}
 	*x = slot{}

@@ -223,7 +223,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "MACs of EVPN VTEPs",
-		Holds: "evpn/internal/table.segment.hosts evpn/internal/table.host.claims evpn/internal/table.net.groups evpn/internal/table.group.hosts evpn/internal/table.host.addrs evpn/internal/table.host.held evpn/internal/table.host.told evpn/internal/table.Table.resting evpn/internal/table.Table.frozen evpn/internal/table.Table.absent evpn/internal/table.Table.said evpn/internal/table.shared.of evpn/internal/bgp.out.routes evpn/internal/bgp.queue.keys",
+		Holds: "evpn/internal/table.segment.hosts evpn/internal/table.host.claims evpn/internal/table.net.groups evpn/internal/table.group.hosts evpn/internal/table.host.addrs evpn/internal/table.host.held evpn/internal/table.host.told evpn/internal/table.Table.resting evpn/internal/table.Table.frozen evpn/internal/table.Table.absent evpn/internal/table.Table.said evpn/internal/table.shared.of evpn/internal/table.shared.ranked evpn/internal/bgp.out.routes evpn/internal/bgp.queue.keys",
 		Limit: "131072 per network (`evpn.Config.MaxHosts`), 256 claims and 64 addresses per MAC",
 		Share: "fair per VTEP: a VTEP with fewer takes from one with more",
 		Full:  "the newest MAC of the largest VTEP, counted as `segment-limit`",
