@@ -173,7 +173,7 @@ func (t *Table) settle(e *ethernet) {
 	}
 	t.far.remove(&e.slot)
 	if len(e.vteps) == 0 {
-		t.anew = t.far.relieve(t.cfg.MaxEthernets) || t.anew
+		t.roomy = t.far.relieve(t.cfg.MaxEthernets) || t.roomy
 		return
 	}
 	first := route.Addr{}

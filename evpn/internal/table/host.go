@@ -111,7 +111,7 @@ func (h *host) remove(t *Table, now time.Duration, p *path) {
 	h.s.far.settle(&h.slot, h.claims, h)
 	if len(h.claims) == 0 {
 		h.claims = nil
-		t.anew = h.s.far.relieve(t.cfg.MaxHosts) || t.anew
+		t.roomy = h.s.far.relieve(t.cfg.MaxHosts) || t.roomy
 	}
 	h.fewer(t, now)
 	h.contest(t, now)

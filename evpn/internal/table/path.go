@@ -153,7 +153,7 @@ func (t *Table) again(now time.Duration) {
 	for h := range claimed {
 		h.fewer(t, now)
 	}
-	t.anew = false
+	t.anew, t.roomy = false, false
 }
 
 // use puts a path where it belongs.
@@ -253,7 +253,7 @@ func (t *Table) leave(now time.Duration, s *segment, p *path) {
 			f.paths = remove(f.paths, p)
 			f.late.remove(p)
 			s.flooded.settle(&f.slot, f.paths, f)
-			t.anew = s.flooded.relieve(t.cfg.MaxVTEPs) || t.anew
+			t.roomy = s.flooded.relieve(t.cfg.MaxVTEPs) || t.roomy
 			t.touch(f)
 		}
 	case route.MACIP:

@@ -57,7 +57,7 @@ func (x *prefix) remove(t *Table, p *path) {
 	}
 	x.v.far.settle(&x.slot, x.paths, x)
 	if len(x.paths) == 0 {
-		t.anew = x.v.far.relieve(t.cfg.MaxRoutes) || t.anew
+		t.roomy = x.v.far.relieve(t.cfg.MaxRoutes) || t.roomy
 	}
 	t.touch(x)
 }

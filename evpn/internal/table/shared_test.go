@@ -76,3 +76,31 @@ func TestSharedOfManyVTEPs(t *testing.T) {
 		t.Errorf("100 routes take %v with 100 VTEPs, and %v with 100,000", few, many)
 	}
 }
+
+// Routes that were left out come in when there is room, but not at each route that goes: all are imported anew for that.
+func TestReliefPause(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.MaxVTEPs = 2 })
+	from := func(i int) *route.Route {
+		return with(multicast(), func(r *route.Route) { r.IP, r.Tunnel, r.NextHop = vtep(i), vtep(i), vtep(i) })
+	}
+	for i := range 3 {
+		l.Learned(0, peer, from(i))
+	}
+	for i, after := range []time.Duration{0, 4 * time.Second, time.Second} {
+		l.now += after
+		want := 2
+		if i == 0 || i == 1 {
+			l.Withdrawn(l.now, peer, &from(i).Key)
+		}
+		if i == 1 {
+			want = 1
+		}
+		l.flush()
+		if got := len(l.list()); got != want {
+			t.Errorf("step %d: %d VTEPs, want %d", i, got, want)
+		}
+		if i == 0 {
+			l.Learned(l.now, peer, from(0))
+		}
+	}
+}

@@ -78,6 +78,8 @@ type Table struct {
 	frozen  map[*host]time.Duration // have moved too often, and since when
 	absent  map[*host]time.Duration // their links have failed, and since when
 	anew    bool                    // what is imported has changed
+	roomy   bool                    // there is room for some that were left out
+	relief  time.Duration           // when they may come in
 	swept   time.Duration           // when sweep last looked
 	ledger  control.Ledger[place]
 }
@@ -165,6 +167,9 @@ type Teller interface {
 // to it. It passes what has changed first, and not much at a time: while there is more, More returns true.
 func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, peers Teller) error {
 	t.sweep(now)
+	if t.roomy && now >= t.relief {
+		t.anew, t.relief = true, now+reliefPause
+	}
 	if t.anew {
 		t.again(now)
 	}
@@ -201,6 +206,10 @@ func (t *Table) Flush(now time.Duration, owner string, p control.Programmer, pee
 	}
 	return err
 }
+
+// reliefPause is the least time between two imports of all routes because there is room: who says and withdraws a few routes, where there are
+// as many as may be, cannot have all imported time and again.
+const reliefPause = 5 * time.Second
 
 // More reports whether the last Flush has left some of what had changed before.
 func (t *Table) More() bool { return t.more }
