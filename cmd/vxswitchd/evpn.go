@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,6 +28,7 @@ func newEVPN(n *node.Node, log *slog.Logger) *evpnKeeper {
 	k := new(evpnKeeper)
 	k.name, k.log = "evpn", log
 	k.anew = (*evpn.Config).Restarts
+	k.rest = 2 * time.Second // FRR 8.4 keeps a dead session with a neighbour of a listen range that comes back at once
 	k.files = (*evpn.Config).CheckFiles
 	k.configure = (*evpn.Speaker).Configure
 	k.make = func(c *evpn.Config) (*evpn.Speaker, error) {

@@ -58,6 +58,9 @@ type keeper[C any, P plane] struct {
 	make func(*C) (P, error)
 	anew func(old, next *C) bool // whether the next plane starts without what the old one leaves; nil: never
 
+	// rest is how long the next plane waits behind the end of one, so that others can forget it.
+	rest time.Duration
+
 	// files, if not nil, returns errors in files that a section names, as make does.
 	files func(*C) error
 
@@ -67,7 +70,8 @@ type keeper[C any, P plane] struct {
 	mu    sync.Mutex
 	cfg   *C // nil: no section
 	stop  func()
-	leave bool // the end of the plane is for good
+	leave bool      // the end of the plane is for good
+	ended time.Time // when the last plane did
 	state kept[P]
 }
 
@@ -180,7 +184,14 @@ func (k *keeper[C, P]) begin(cfg *C) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { k.run(ctx) })
+	rest := time.Until(k.ended.Add(k.rest))
+	running.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(rest):
+			k.run(ctx)
+		}
+	})
 	k.stop = func() { cancel(); running.Wait() }
 }
 
@@ -193,6 +204,9 @@ func (k *keeper[C, P]) end(forGood bool) {
 	k.mu.Unlock()
 	if stop != nil {
 		stop()
+		k.mu.Lock()
+		k.ended = time.Now()
+		k.mu.Unlock()
 	}
 }
 

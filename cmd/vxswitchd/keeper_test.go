@@ -233,3 +233,36 @@ func TestKeeperConfigures(t *testing.T) {
 		}
 	})
 }
+
+// A plane that takes the place of another one, or of a section that was removed, begins after the rest, and one that is stopped meanwhile never.
+func TestKeeperRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newFakeKeeper()
+		k.rest = 2 * time.Second
+		want := func(n int, when string) {
+			t.Helper()
+			if synctest.Wait(); len(k.planes()) != n {
+				t.Errorf("%d planes %s, want %d", len(k.planes()), when, n)
+			}
+		}
+		sections := []int{3, 2, 1}
+		k.set(&sections[0])
+		want(1, "at once")
+		time.Sleep(time.Minute)
+		k.set(&sections[1])
+		want(1, "during the rest")
+		time.Sleep(2 * time.Second)
+		want(2, "after the rest")
+		k.set(nil)
+		time.Sleep(time.Second)
+		k.set(&sections[2])
+		want(2, "a second after the end")
+		time.Sleep(time.Second)
+		want(3, "two seconds after the end")
+		k.set(nil)
+		k.set(&sections[0])
+		k.set(nil)
+		time.Sleep(time.Minute)
+		want(3, "when stopped during the rest")
+	})
+}
