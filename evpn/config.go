@@ -109,8 +109,8 @@ type Segment struct {
 	RD          string    `json:"rd,omitzero"`          // route distinguisher, such as 192.0.2.1:5 or 65000:5; default the router ID and a number
 	Import      []string  `json:"import,omitempty"`     // route targets, such as 65000:100 or 192.0.2.1:100; default any AS with the VNI
 	Export      []string  `json:"export,omitempty"`     // route targets, up to 60; default our AS and the VNI
-	NoAdvertise bool      `json:"noAdvertise,omitzero"` // says nothing of it to peers
-	NoBroadcast bool      `json:"noBroadcast,omitzero"` // asks peers for no broadcast and multicast (RFC 9574, flag BM)
+	NoAdvertise bool      `json:"noAdvertise,omitzero"` // says nothing of it to peers; what they say is used
+	NoBroadcast bool      `json:"noBroadcast,omitzero"` // asks peers for no broadcast and multicast (RFC 9574, flag BM), directly or by a reflector that passes flags on
 	NoUnknown   bool      `json:"noUnknown,omitzero"`   // asks peers for no unknown unicast (flag U)
 }
 
