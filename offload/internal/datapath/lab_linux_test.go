@@ -3,6 +3,7 @@ package datapath
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -98,12 +99,10 @@ func newSite(n *netns.Net, h *netns.Host, t testing.TB, kind, x int) *site {
 	s.g.MTU(s.dev, guestMTU)
 	h.Ready() // what has just come up drops IPv6 for a moment
 	s.g.Until(s.dev+" is up", func() bool { return strings.Contains(s.g.IP("link", "show", s.dev), "LOWER_UP") })
-	netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(s.port), program) })
-	netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(s.under), TunnelIn) })
+	netns.Open(t, h, func() (io.Closer, error) { return s.d.Attach(int(s.port), program) })
+	netns.Open(t, h, func() (io.Closer, error) { return s.d.Attach(int(s.under), TunnelIn) })
 	return s
 }
-
-type closer interface{ Close() error }
 
 // knows gives a host's device the neighbours of the far end: nothing in user space answers.
 func knows(h *netns.Host, dev string, x int, m frame.MAC) {
@@ -288,7 +287,7 @@ func TestLabPortToPort(t *testing.T) {
 			dev, dev2 := n.Link(h, "", g2, "192.168.7.2/24,fd07::2/64")
 			p2 := index(t, h, dev)
 			g2.MTU(dev2, guestMTU)
-			netns.Open(t, h, func() (closer, error) { return s.d.Attach(int(p2), PortIn) })
+			netns.Open(t, h, func() (io.Closer, error) { return s.d.Attach(int(p2), PortIn) })
 			m1, m2 := mac(t, s.g, s.dev), mac(t, g2, dev2)
 			knows(s.g, s.dev, 2, m2)
 			knows(g2, dev2, 1, m1)
@@ -317,7 +316,8 @@ func TestLabStop(t *testing.T) {
 	f := shape{dst: far, src: near, size: 200}.bytes()
 	back := shape{dst: near, src: far, size: 200}.bytes()
 	outer := received(0, vxlan(back), 0)
-	copy(outer, mustBytes(mac(t, h, "eth0")))
+	eth0 := mac(t, h, "eth0")
+	copy(outer, eth0[:])
 	copy(outer[26:], outerAddr(false, 2).AsSlice())
 	copy(outer[30:], outerAddr(false, 1).AsSlice())
 	sealed(outer)
@@ -377,5 +377,3 @@ func TestLabStop(t *testing.T) {
 		}
 	}
 }
-
-func mustBytes(m frame.MAC) []byte { return m[:] }
