@@ -3,7 +3,6 @@ package vtep
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -77,32 +76,10 @@ func (h *header) config() Header {
 
 // Watch has f called after each change of a Path, with locks held: it must not block or call the VTEP. That a peer is new, or is heard
 // from now on, is none, since nothing depends on it yet. Stop ends the calls.
-func (v *VTEP) Watch(f func()) (stop func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.setWatchers(append(slices.Clone(v.watchers()), &f))
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.setWatchers(slices.DeleteFunc(slices.Clone(v.watchers()), func(g *func()) bool { return g == &f }))
-	}
-}
-
-func (v *VTEP) watchers() []*func() {
-	if list := v.watch.Load(); list != nil {
-		return *list
-	}
-	return nil
-}
-
-func (v *VTEP) setWatchers(list []*func()) { v.watch.Store(&list) }
+func (v *VTEP) Watch(f func()) (stop func()) { return v.watchers.Add(func(struct{}) { f() }) }
 
 // changed calls the functions of Watch.
-func (v *VTEP) changed() {
-	for _, f := range v.watchers() {
-		(*f)()
-	}
-}
+func (v *VTEP) changed() { v.watchers.Tell(struct{}{}) }
 
 // Carried counts frames that an offload has carried to a peer (tx) or from it (rx).
 func (v *VTEP) Carried(peer uint16, rx, tx frame.Count) {

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/internal/follow"
 	"github.com/vxswitch/vxswitch/internal/index"
 	"github.com/vxswitch/vxswitch/internal/perworker"
 	"github.com/vxswitch/vxswitch/setting"
@@ -116,7 +117,7 @@ type VTEP struct {
 	varied   atomic.Int32  // hops with a header or a path MTU of their own
 	marked   atomic.Int32  // networks with a marking
 	gone     atomic.Uint64 // times that Retire took numbers away
-	watch    atomic.Pointer[[]*func()]
+	watchers follow.List[struct{}]
 
 	received perworker.Set[perworker.Table[received]] // by queue, from hops
 	sent     perworker.Set[perworker.Table[count]]    // by worker, to hops

@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"policy": {"setting", "frame", "encap", "internal/follow", "internal/mix", "internal/perworker", "internal/wire"},
 	"snoop":  {"setting", "frame", "internal/index", "internal/mix", "internal/shares", "internal/wire"},
 	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/hostaddr", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/perworker", "internal/ring"},
-	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/perworker", "internal/wire"},
+	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/follow", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/perworker", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},

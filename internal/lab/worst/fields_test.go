@@ -47,7 +47,7 @@ underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Net
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
 snoop.state.always
-vtep.VTEP.watch vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
+vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
 evpn.portState.vnis evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
 evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.given evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers
