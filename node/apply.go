@@ -62,6 +62,7 @@ func (n *Node) changeTo(cfg *Config) error {
 	if n.apply(n.cfg, opened{}, back); back.err != nil {
 		return fmt.Errorf("%w; and restoring the old configuration failed: %w", a.err, back.err)
 	}
+	n.fit()
 	return a.err
 }
 

@@ -30,7 +30,7 @@
 //
 // Calls are serialized, and a change takes effect with the next batch. A tunnel, port or gateway with other settings
 // is closed and reopened, which interrupts only its users. The local address and the peer settings of a tunnel
-// change in place, over packet sockets also its MAC, prefix and router. Everything else keeps its descriptors, tables and counters.
+// change in place, over packet sockets also its MAC, prefix and router, and so does the MTU of a port. Everything else keeps its descriptors, tables and counters.
 //
 // During a change, a frame is forwarded only where the old or the new configuration allows it. A change of several
 // steps stops the affected frames for some milliseconds: a port that moves, a new gateway, a segment with both

@@ -89,7 +89,11 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 		}
 	}
 	for name, d := range n.ports {
-		if c := w.ports[name]; c != nil && !d.is(c) {
+		c := w.ports[name]
+		if c != nil && d.resized(c) && a.ends(n.resize(d, c)) {
+			return
+		}
+		if c != nil && !d.is(c) {
 			n.closePort(name)
 		}
 	}

@@ -32,7 +32,7 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 		}
 	}
 	for _, a := range s.members {
-		if d, is := n.ports[a.port], w.ports[a.port]; d == nil || is == nil || !d.is(is) || !a.stays(c) {
+		if d, is := n.ports[a.port], w.ports[a.port]; d == nil || is == nil || !d.is(is) && !d.resized(is) || !a.stays(c) {
 			goes[a.Dest(0).Port()] = true
 		}
 	}

@@ -29,6 +29,26 @@ func (d *device) is(c *Port) bool {
 	return d.cfg.Type == PortOwn && c.Type == PortOwn || reflect.DeepEqual(d.cfg, *c)
 }
 
+// resized reports whether c has the same settings but for another MTU, which a device changes in place.
+func (d *device) resized(c *Port) bool {
+	if _, ok := d.raw.(interface{ SetMTU(int) error }); !ok || d.cfg.MTU == c.MTU {
+		return false
+	}
+	was := d.cfg
+	was.MTU = c.MTU
+	return reflect.DeepEqual(was, *c)
+}
+
+// resize sets the MTU of a port that is resized. Without one, fit does so.
+func (n *Node) resize(d *device, c *Port) error {
+	x := d.raw.(interface{ SetMTU(int) error })
+	if err := n.step("MTU of a port", func() error { return x.SetMTU(c.MTU) }); err != nil {
+		return fmt.Errorf("port %q: %w", c.Name, err)
+	}
+	d.cfg = *c
+	return nil
+}
+
 // elsewhere reports whether c is in another network namespace, so that it does not conflict with d.
 func (d *device) elsewhere(c *Port) bool {
 	if d.cfg.Namespace == c.Namespace {

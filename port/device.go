@@ -75,9 +75,9 @@ type Device struct {
 	link   *sys.Link
 	glue   *glue // to an interface, nil without
 	egress
-	reset bool // its offloads are switched off again at Close
-	found bool // it was there before
-	fixed bool // its MTU is that of its settings
+	reset bool        // its offloads are switched off again at Close
+	found bool        // it was there before
+	fixed atomic.Bool // its MTU is that of its settings
 
 	closed  atomic.Bool
 	mtu     atomic.Int64 // of the device
@@ -139,17 +139,45 @@ func (d *Device) Fit(longest int) error {
 	if !d.tun {
 		longest -= ethLen
 	}
-	if d.fixed || d.glue != nil && d.found || int64(longest) == d.mtu.Load() {
+	if d.fixed.Load() || d.glue != nil && d.found {
+		return nil
+	}
+	return d.resize(longest)
+}
+
+// SetMTU sets the MTU of the device, as [DeviceConfig].MTU does when it is opened, of both ends of a veth pair. With 0 it leaves the
+// device as it is, and to [Device.Fit]. A guest's end that was moved to another network namespace is out of reach: if its MTU is
+// another, SetMTU changes nothing and returns an error.
+func (d *Device) SetMTU(mtu int) error {
+	c := DeviceConfig{MTU: mtu}
+	if err := c.Check(d.tun); err != nil {
+		return fmt.Errorf("port: %s %q: %w", d.kind(), d.name, err)
+	}
+	if d.closed.Load() {
+		return net.ErrClosed
+	}
+	if mtu != 0 {
+		d.update()
+		if err := d.resize(mtu); err != nil {
+			return err
+		}
+	}
+	d.fixed.Store(mtu != 0)
+	return nil
+}
+
+func (d *Device) resize(mtu int) error {
+	if int64(mtu) == d.mtu.Load() {
 		return nil
 	}
 	set := d.link.SetMTU
 	if d.glue != nil {
 		set = d.setMTU
 	}
-	if err := set(longest); err != nil {
-		return fmt.Errorf("port: %s %q: MTU %d: %w", d.kind(), d.name, longest, privilege(err))
+	if err := set(mtu); err != nil {
+		return fmt.Errorf("port: %s %q: MTU %d: %w", d.kind(), d.name, mtu, privilege(err))
 	}
-	d.mtu.Store(int64(longest))
+	d.mtu.Store(int64(mtu))
 	return nil
 }
 

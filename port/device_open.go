@@ -313,7 +313,7 @@ func (d *Device) setup(c DeviceConfig, lent bool) error {
 		}
 		mtu = c.MTU
 	}
-	d.fixed = c.MTU != 0
+	d.fixed.Store(c.MTU != 0)
 	d.mtu.Store(int64(mtu))
 	if !c.Down {
 		if err := d.link.Up(); err != nil && !(lent && outOfReach(err)) {

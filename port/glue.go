@@ -88,7 +88,7 @@ func (d *Device) toTAP(c DeviceConfig) (err error) {
 	if err := d.setup(DeviceConfig{MTU: min(g.host.MTU, maxMTU-ethLen), BusyPoll: c.BusyPoll}, false); err != nil {
 		return err
 	}
-	d.fixed = c.MTU != 0
+	d.fixed.Store(c.MTU != 0)
 	d.mtu.Store(int64(g.host.MTU))
 	return g.up(!c.Down)
 }

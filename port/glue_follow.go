@@ -115,25 +115,21 @@ func (d *Device) setMTU(mtu int) error {
 	if d.closed.Load() {
 		return net.ErrClosed
 	}
+	if g.hidden != nil { // first, since it may be out of reach
+		switch err := g.atGuest(sys.LinkChange{MTU: mtu}); {
+		case errors.Is(err, errElsewhere):
+			return fmt.Errorf("%w: set its MTU there", err)
+		case err != nil:
+			return privilege(err)
+		}
+		g.guestMTU = mtu
+	}
 	if err := g.home.Change(g.host.Index, sys.LinkChange{MTU: mtu}); err != nil {
 		return privilege(err)
 	}
 	g.hostMTU = mtu
 	d.mtu.Store(int64(mtu))
-	if err := g.setTAP(mtu); err != nil {
-		return privilege(err)
-	}
-	if g.hidden == nil {
-		return nil
-	}
-	switch err := g.atGuest(sys.LinkChange{MTU: mtu}); {
-	case errors.Is(err, errElsewhere):
-		return fmt.Errorf("%w: set its MTU there", err)
-	case err != nil:
-		return privilege(err)
-	}
-	g.guestMTU = mtu
-	return nil
+	return privilege(g.setTAP(mtu))
 }
 
 // setTAP sets the MTU of the TAP, which is only for show.

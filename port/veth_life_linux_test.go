@@ -268,14 +268,26 @@ func TestVethMTU(t *testing.T) {
 		if err := d.Fit(1450 + ethLen); err == nil || !strings.Contains(err.Error(), "was moved to another network namespace: set its MTU there") {
 			t.Errorf("Fit after a move: %v", err)
 		}
+		if err := d.SetMTU(1450); err == nil || !strings.Contains(err.Error(), "MTU 1450: the guest's end was moved") || d.MTU(0) != 1350+ethLen {
+			t.Errorf("SetMTU after a move: %v, and frames of %d are taken", err, d.MTU(0))
+		}
 		far.MTU("e0", 1450)
 		d.update()
 		agree("after the move", far, 1450)
+		must(t, d.SetMTU(1450))
 		d.Close()
 	}
 	d := openVeth(t, m, "e0", &DeviceConfig{MTU: 1400})
 	if err := d.Fit(1300 + ethLen); err != nil || d.MTU(0) != 1414 {
 		t.Errorf("Fit of a fixed MTU: %v, %d", err, d.MTU(0))
+	}
+	must(t, d.SetMTU(1500))
+	if out := m.IP("link", "show", "e0"); d.MTU(0) != 1514 || !strings.Contains(out, "mtu 1500 ") {
+		t.Errorf("SetMTU: %d\n%s", d.MTU(0), out)
+	}
+	must(t, d.SetMTU(0))
+	if err := d.Fit(1300 + ethLen); err != nil || d.MTU(0) != 1314 {
+		t.Errorf("Fit of an MTU that is no longer fixed: %v, %d", err, d.MTU(0))
 	}
 }
 
