@@ -16,6 +16,13 @@
 // Frames of VLANs are carried as others: their tag is taken off, put on or changed, and keeps its priority. Where a tunnel makes
 // the outer DSCP of it, or uses the outer DSCP of what it receives, they stay in user space.
 //
+// # In a node
+//
+// Package node opens it while its Config.Datapath is kernel or auto, and node.Node.Offload returns it then:
+//
+//	n, err := node.New(&node.Options{Offload: func(sw *vswitch.Switch) (io.Closer, error) { return offload.New(sw, nil) }})
+//	err = n.Update(func(c *node.Config) error { c.Datapath = node.DatapathAuto; return nil })
+//
 // # Never by an old decision
 //
 // An entry holds for three counters of changes (epochs): of everything, of the source MAC and of the destination MAC. The switch and
