@@ -143,9 +143,8 @@ func serveProbe(socket string) error {
 		return err
 	}
 	var list [ways]flights
-	begun := time.Now()
-	go send(&list, out, begun)
-	go receive(&list, in, begun)
+	go send(&list, out)
+	go receive(&list, in)
 	fmt.Println("ready")
 	c, err := l.Accept()
 	if err != nil {
@@ -178,7 +177,7 @@ func (f *flights) report() string {
 	return strings.Trim(fmt.Sprint(append([]int64{int64(lost)}, took...)), "[]")
 }
 
-func send(list *[ways]flights, fd int, begun time.Time) {
+func send(list *[ways]flights, fd int) {
 	for {
 		time.Sleep(time.Millisecond)
 		for w := range list {
@@ -186,16 +185,17 @@ func send(list *[ways]flights, fd int, begun time.Time) {
 			f.Lock()
 			f.sent++
 			f.Unlock()
-			binary.BigEndian.PutUint64(p[len(p)-8:], uint64(time.Since(begun)))
+			binary.BigEndian.PutUint64(p[len(p)-8:], uint64(time.Now().UnixNano()))
 			unix.Write(fd, p)
 		}
 	}
 }
 
-func receive(list *[ways]flights, fd int, begun time.Time) {
-	p := make([]byte, 2048)
+// receive notes how long frames took until the kernel had them on the second port: when the probe gets to run is not the node's doing.
+func receive(list *[ways]flights, fd int) {
+	p, oob := make([]byte, 2048), make([]byte, 128)
 	for {
-		n, from, err := unix.Recvfrom(fd, p, 0)
+		n, oobn, _, from, err := unix.Recvmsg(fd, p, oob, 0)
 		if err != nil {
 			return
 		}
@@ -203,16 +203,25 @@ func receive(list *[ways]flights, fd int, begun time.Time) {
 		if from, is := from.(*unix.SockaddrLinklayer); !ok || !is || from.Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		took := time.Since(begun) - time.Duration(binary.BigEndian.Uint64(at))
+		took := arrived(oob[:oobn]).UnixNano() - int64(binary.BigEndian.Uint64(at))
 		f := &list[w]
 		f.Lock()
 		f.come++
-		f.took = append(f.took, took.Microseconds())
+		f.took = append(f.took, took/1000)
 		f.Unlock()
 	}
 }
 
-// openPort opens a packet socket on an interface.
+// arrived returns when a frame came, by its control messages.
+func arrived(oob []byte) time.Time {
+	list, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(list) != 1 || list[0].Header.Type != unix.SCM_TIMESTAMPNS {
+		panic(fmt.Sprint("no time of a frame: ", list, err))
+	}
+	return time.Unix(int64(binary.NativeEndian.Uint64(list[0].Data)), int64(binary.NativeEndian.Uint64(list[0].Data[8:])))
+}
+
+// openPort opens a packet socket on an interface, which says when frames come.
 func openPort(name string) (int, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -221,6 +230,9 @@ func openPort(name string) (int, error) {
 	const protocol = unix.ETH_P_ALL << 8 // in network order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
+		return 0, err
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return 0, err
 	}
 	return fd, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: ifi.Index})
