@@ -155,6 +155,7 @@ type FloodMember struct {
 
 // A BFD is a session of Bidirectional Forwarding Detection.
 type BFD struct {
+	Proto       string           `json:"proto,omitempty"`  // with a peer of this control plane, such as "evpn", or
 	Tunnel      string           `json:"tunnel,omitempty"` // with a peer of this tunnel, or
 	VRF         string           `json:"vrf,omitempty"`    // with a next hop of routes of this VRF
 	VNI         frame.VNI        `json:"vni,omitempty"`    // on the interface of this segment

@@ -99,6 +99,18 @@ func (p *Prober) Status(remote netip.Addr) string {
 	return s.Status.String()
 }
 
+// Sessions returns the sessions with the hosts, in the order of their addresses.
+func (p *Prober) Sessions() (list []Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.speaker == nil {
+		return nil
+	}
+	list, _ = p.speaker.Sessions() // fails after Close
+	slices.SortFunc(list, func(a, b Session) int { return a.Peer.Remote.Compare(b.Peer.Remote) })
+	return list
+}
+
 // update has those hosts probed that are to be.
 func (p *Prober) update() error {
 	var locals []netip.Addr

@@ -50,6 +50,11 @@ func TestProber(t *testing.T) {
 	are("alive", "")
 	must(t, p.Set(hosts(hostB, hostC))) // from another address: other sockets
 	are("alive", "alive")
+	var remotes []netip.Addr
+	for _, s := range p.Sessions() {
+		remotes = append(remotes, s.Peer.Remote)
+	}
+	check.Slice(t, "sessions", remotes, []netip.Addr{addr("10.0.1.2"), addr("10.0.2.2")})
 	wasB, wasC := session("10.0.1.2"), session("10.0.2.2")
 
 	other := hostB

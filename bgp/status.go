@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/control"
 )
 
@@ -60,6 +61,9 @@ func (r Route) String() string {
 	}
 	return s + " " + r.Via.String()
 }
+
+// BFD returns the sessions that probe the paths to peers.
+func (s *Speaker) BFD() []bfd.Session { return s.prober.Sessions() }
 
 // Status returns a snapshot.
 func (s *Speaker) Status() Status {

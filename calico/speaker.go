@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bgp"
 )
 
@@ -14,6 +15,7 @@ type speaker interface {
 	Run(context.Context) error
 	Status() bgp.Status
 	Routes() []bgp.Route
+	BFD() []bfd.Session
 }
 
 // running is a speaker that runs.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -61,6 +62,7 @@ func (f fake) Run(ctx context.Context) error {
 func (f fake) Status() bgp.Status { return bgp.Status{} }
 
 func (f fake) Routes() []bgp.Route { return nil }
+func (f fake) BFD() []bfd.Session  { return nil }
 
 func newFaked(t *testing.T) (*Plane, *fakes) {
 	n := check.Must(node.New(nil))(t)

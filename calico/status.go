@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
@@ -80,6 +81,14 @@ func (p *Plane) Status() Status {
 func (p *Plane) Routes() []bgp.Route {
 	if r := p.current(); r != nil {
 		return r.Routes()
+	}
+	return nil
+}
+
+// BFD returns the sessions that probe the paths to peers, as [bgp.Speaker.BFD] does; none without sessions.
+func (p *Plane) BFD() []bfd.Session {
+	if r := p.current(); r != nil {
+		return r.BFD()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/evpn/internal/bgp"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -58,6 +59,9 @@ type Duplicate struct {
 	MAC frame.MAC
 	At  netip.Addr // where it stays; none = here
 }
+
+// BFD returns the sessions that probe the paths to peers.
+func (s *Speaker) BFD() []bfd.Session { return s.prober.Sessions() }
 
 // Status returns a snapshot.
 func (s *Speaker) Status() Status {

@@ -306,10 +306,12 @@ func TestTables(t *testing.T) {
 			"VNI  MAC                VTEP       KIND        MOVES\n" +
 				"10   02:00:00:00:00:01  192.0.2.1  advertised  2\n"},
 		{"bfd", "GET /v1/bfd", `[{"tunnel":"vx","local":"10.0.0.1","peer":"10.0.0.2","status":"alive","state":"up","diagnostic":"none","interval":0.3,"detection":0.9,"stats":{"sent":4,"received":3}},` +
-			`{"vrf":"red","vni":7,"local":"10.1.0.1","peer":"10.1.0.2","status":"dead","state":"down","diagnostic":"time-expired","interval":1,"stats":{"sent":5,"received":0},"send_error":"no route"}]`,
-			"FOR            LOCAL     PEER      STATUS  STATE  DIAGNOSTIC    INTERVAL  DETECTION  SENT  RECEIVED  ERROR\n" +
-				"tunnel vx      10.0.0.1  10.0.0.2  alive   up     none          300ms     900ms      4     3         -\n" +
-				"vrf red vni 7  10.1.0.1  10.1.0.2  dead    down   time-expired  1s        0s         5     0         no route\n"},
+			`{"vrf":"red","vni":7,"local":"10.1.0.1","peer":"10.1.0.2","status":"dead","state":"down","diagnostic":"time-expired","interval":1,"stats":{"sent":5,"received":0},"send_error":"no route"},` +
+			`{"proto":"evpn","local":"10.2.0.1","peer":"10.2.0.2","status":"unknown","state":"down","diagnostic":"none","interval":1,"stats":{"sent":6,"received":0}}]`,
+			"FOR            LOCAL     PEER      STATUS   STATE  DIAGNOSTIC    INTERVAL  DETECTION  SENT  RECEIVED  ERROR\n" +
+				"tunnel vx      10.0.0.1  10.0.0.2  alive    up     none          300ms     900ms      4     3         -\n" +
+				"vrf red vni 7  10.1.0.1  10.1.0.2  dead     down   time-expired  1s        0s         5     0         no route\n" +
+				"evpn           10.2.0.1  10.2.0.2  unknown  down   none          1s        0s         6     0         -\n"},
 		{"flows", "GET /v1/flows", `{"datapath":"kernel","carried":{"frames":9,"bytes":900},"refused":{"stage":2},"misses":{"no-flow":7,"dhcp":1},"flows":[{"vni":7,"src":"02:00:00:00:00:01","dst":"02:00:00:00:00:02","from":"tap0","to":"192.0.2.2:4789","carried":{"frames":9,"bytes":900},"age":12.5,"idle":0},` +
 			`{"vni":7,"src":"02:00:00:00:00:02","dst":"02:00:00:00:00:01","tuple":"tcp 10.0.0.2:80 10.0.0.1:4000","from":"tap1","to":"tap0","carried":{"frames":1,"bytes":60},"age":1,"idle":0},` +
 			`{"vni":7,"src":"02:00:00:00:00:02","dst":"02:00:00:00:fe:01","tuple":"10.0.0.2 10.1.0.9","hop":"vni 8 mac 02:00:00:00:00:09","from":"tap1","to":"tap3","carried":{"frames":1,"bytes":60},"age":1,"idle":0}]}`,

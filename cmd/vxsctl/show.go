@@ -256,9 +256,12 @@ func floodTable(text []byte) ([][]string, error) {
 func bfdTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "FOR LOCAL PEER STATUS STATE DIAGNOSTIC INTERVAL DETECTION SENT RECEIVED ERROR", func(b api.BFD) [][]string {
 		seconds := func(s float64) string { return time.Duration(s * float64(time.Second)).String() }
-		is := "tunnel " + b.Tunnel
-		if b.Tunnel == "" {
-			is = fmt.Sprintf("vrf %s vni %d", b.VRF, b.VNI)
+		is := fmt.Sprintf("vrf %s vni %d", b.VRF, b.VNI)
+		switch {
+		case b.Proto != "":
+			is = b.Proto
+		case b.Tunnel != "":
+			is = "tunnel " + b.Tunnel
 		}
 		return [][]string{row(is, b.Local, b.Peer, b.Status, b.State, b.Diagnostic, seconds(b.Interval), seconds(b.Detection),
 			b.Stats.Sent, b.Stats.Received, cmp.Or(b.SendError, "-"))}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -332,20 +333,34 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	return list(w, slices.Values(floods))
 }
 
-// getBFD lists the sessions of BFD.
+// getBFD lists the sessions of BFD: those of the node, and those of control planes with their peers.
 func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
 	sessions := []api.BFD{}
-	for _, x := range s.n.BFD() {
-		why := ""
+	add := func(of api.BFD, x *bfd.Session) {
 		if x.SendError != nil {
-			why = x.SendError.Error()
+			of.SendError = x.SendError.Error()
 		}
-		sessions = append(sessions, api.BFD{
-			Tunnel: x.Tunnel, VRF: x.VRF, VNI: x.VNI, SendError: why,
-			Local: x.Peer.Local.String(), Peer: x.Peer.Remote.String(), Status: x.Status.String(), State: x.State.String(),
-			Diagnostic: x.Diag.String(), RemoteState: x.RemoteState.String(), Since: x.Since,
-			Interval: x.Interval.Seconds(), Detection: x.Detection.Seconds(), Stats: x.Stats,
-		})
+		of.Local, of.Peer, of.Status, of.State = x.Peer.Local.String(), x.Peer.Remote.String(), x.Status.String(), x.State.String()
+		of.Diagnostic, of.RemoteState, of.Since = x.Diag.String(), x.RemoteState.String(), x.Since
+		of.Interval, of.Detection, of.Stats = x.Interval.Seconds(), x.Detection.Seconds(), x.Stats
+		sessions = append(sessions, of)
+	}
+	for _, x := range s.n.BFD() {
+		add(api.BFD{Tunnel: x.Tunnel, VRF: x.VRF, VNI: x.VNI}, &x.Session)
+	}
+	peers := func(proto string, list []bfd.Session) {
+		for i := range list {
+			add(api.BFD{Proto: proto}, &list[i])
+		}
+	}
+	if p, ok := s.evpn.status(); ok && p.plane != nil {
+		peers("evpn", p.plane.BFD())
+	}
+	if p, ok := s.bgp.status(); ok && p.plane != nil {
+		peers("bgp", p.plane.BFD())
+	}
+	if p, ok := s.calico.status(); ok && p.plane != nil {
+		peers("calico", p.plane.BFD())
 	}
 	return list(w, slices.Values(sessions))
 }

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 
 	"bgp": {"bfd", "bgp/internal/engine", "bgp/internal/gobgp", "control", "frame", "internal/batch", "internal/hostaddr", "l3", "internal/secret", "setting", "switch"}, "bgp/internal/engine": {}, "bgp/internal/gobgp": {"bgp/internal/engine"}, // a module of its own
 
-	"calico": {"bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "internal/secret", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr", "internal/jsontype"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "frame", "policy"}, "calico/internal/selector": {}, "calico/kube": {"calico", "calico/internal/resource", "flannel/kube/apiserver", "setting"}, // modules of their own
+	"calico": {"bfd", "bgp", "calico/internal/model", "calico/internal/resource", "calico/internal/rules", "control", "flannel/etcd", "frame", "internal/batch", "internal/hostaddr", "policy", "internal/secret", "setting"}, "calico/internal/model": {"bgp", "calico/internal/resource", "control", "frame", "internal/hostaddr", "setting"}, "calico/internal/resource": {"calico/internal/selector", "frame", "internal/hostaddr", "internal/jsontype"}, "calico/internal/rules": {"calico/internal/model", "calico/internal/resource", "calico/internal/selector", "frame", "policy"}, "calico/internal/selector": {}, "calico/kube": {"calico", "calico/internal/resource", "flannel/kube/apiserver", "setting"}, // modules of their own
 
 	"bgp/bench":  {},
 	"evpn/bench": {},
