@@ -250,7 +250,7 @@ func (h handler) Session(peer netip.Addr, up bool, why string) {
 		h.log.Info("session established", "peer", peer)
 		return
 	}
-	h.log.Info("session down", "peer", peer, "reason", why)
+	h.log.Warn("session down", "peer", peer, "reason", why)
 	h.inbox.end(peer)
 	h.loop.Wake()
 }

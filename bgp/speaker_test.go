@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -266,4 +267,16 @@ func TestNew(t *testing.T) {
 	check.ErrorHas(t, err, "bgp: New: the Node is nil")
 	_, err = New(newNode(t), &Config{})
 	check.ErrorHas(t, err, "bgp: Config.AS: 0: must be")
+}
+
+// A session that ends is a warning, which vxswitchd logs.
+func TestLogDown(t *testing.T) {
+	var log check.Log
+	c := simple()
+	c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	h := handler{check.Must(newSpeaker(newNode(t), c, newFake()))(t)}
+	h.Session(addr("10.0.0.2"), true, "")
+	h.Session(addr("10.0.0.2"), false, "hold timer expired")
+	check.Equal(t, "lines", log.Count("\n"), 1)
+	check.Equal(t, "of the end", log.Count(`level=WARN msg="session down" peer=10.0.0.2 reason="hold timer expired"`), 1)
 }
