@@ -252,7 +252,7 @@ func TestFollow(t *testing.T) {
 		// A program that another test is starting may have a copy of the descriptor, until it has started.
 		a.host.Do(func() {
 			ok = a.Update(func(cfg *node.Config) error {
-				cfg.Ports[1].MTU = 1350
+				cfg.Ports[1].BusyPoll = time.Microsecond
 				return nil
 			}) == nil
 		})
