@@ -93,6 +93,8 @@ func (o *Offload) known(p vswitch.Pair) *entry {
 
 // add puts a pair, or what the decision about it holds for, and returns its entry.
 func (o *Offload) add(p vswitch.Pair) (*entry, error) {
+	o.deciding.Add(1)
+	defer o.deciding.Add(-1)
 	f, how, v, err := o.decide(p)
 	if err != nil {
 		return nil, err
@@ -156,8 +158,11 @@ func (o *Offload) room(from frame.Dest) bool {
 	return true
 }
 
-// hold counts the entries of an epoch: Changed does not wake anybody for others, nor Settle wait.
+// hold counts the entries of MACs and epochs: Changed voids nothing for other MACs, and does not wake anybody for other epochs, nor does
+// Settle wait.
 func (o *Offload) hold(e *entry, n int) {
+	o.entriesOf(e.flow.Src).Add(uint32(n))
+	o.entriesOf(receiver(&e.flow)).Add(uint32(n))
 	o.held[e.plan.flow.SrcEpoch].Add(uint32(n))
 	o.held[e.plan.flow.DstEpoch].Add(uint32(n))
 }
@@ -222,6 +227,8 @@ func (o *Offload) bury() error {
 
 // renew asks again about the entries that are void.
 func (o *Offload) renew() {
+	o.deciding.Add(1)
+	defer o.deciding.Add(-1)
 	o.round = newRound()
 	renewed := uint64(0)
 	var others []vswitch.Pair // that go another way: put together, since the first one waits for a grace period
@@ -231,7 +238,7 @@ func (o *Offload) renew() {
 		}
 		f, how, v, err := o.decide(e.flow.Pair)
 		how.flow.Slot = e.slot
-		if err == nil && how.same(&e.plan) && o.devices.with[how.need] != nil { // else add attaches a program
+		if err == nil && how.same(&e.plan) && receiver(&f) == receiver(&e.flow) && o.devices.with[how.need] != nil { // else add attaches a program
 			o.mu.Lock()
 			o.count(e)
 			e.flow = f

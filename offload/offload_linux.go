@@ -35,7 +35,9 @@ type Offload struct {
 	lost  atomic.Uint64                  // hints
 	wake  chan struct{}                  // something is void
 	held  [datapath.Epochs]atomic.Uint32 // entries that depend on an epoch
+	macs  [1 << 16]atomic.Uint32         // entries that depend on a MAC, by its hash
 
+	deciding  atomic.Int32 // decisions that are being made: what they depend on is not in macs yet
 	unsettled atomic.Bool // entries were void, or removed, since the last Settle: programs may be at work with them
 	ending    sync.Once
 	done      chan struct{}
@@ -167,6 +169,11 @@ func (o *Offload) Changed(_ frame.VNI, mac frame.MAC) {
 	}
 	i := uint32(datapath.Global)
 	if !mac.IsZero() {
+		// Most MACs of a control plane have no flow, and share an epoch with some that have. The order is what matters: deciding is set
+		// before the tables are read, and cleared after macs are.
+		if o.deciding.Load() == 0 && o.entriesOf(mac).Load() == 0 {
+			return
+		}
 		i = o.epoch(mac)
 	}
 	o.dp.Bump(i)
@@ -179,6 +186,11 @@ func (o *Offload) Changed(_ frame.VNI, mac frame.MAC) {
 // epoch returns the epoch that counts the changes of a MAC, in any segment.
 func (o *Offload) epoch(mac frame.MAC) uint32 {
 	return uint32(o.key.Hash64(mac.Uint64())%(datapath.Epochs-1)) + 1
+}
+
+// entriesOf counts the entries that depend on a MAC, and on others with part of its hash, another part than that of the epoch.
+func (o *Offload) entriesOf(mac frame.MAC) *atomic.Uint32 {
+	return &o.macs[o.key.Hash64(mac.Uint64())>>48]
 }
 
 func (o *Offload) stir() {

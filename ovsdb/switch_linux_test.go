@@ -143,6 +143,8 @@ func TestUcastRemote(t *testing.T) { servers(t, testUcastRemote) }
 func testUcastRemote(t *testing.T, l *lab) {
 	l.bind()
 	l.db.Ctl("clear-remote-macs", "ls0")
+	// vtep-ctl refers to a locator that it has seen, without a wait for it to be there.
+	l.until("no locator of the tunnel", func() bool { return !strings.Contains(l.db.Ctl("list", "Physical_Locator"), "192.0.2.2") })
 	mac := l.theirs.MAC("vx")
 	l.db.Ctl("add-ucast-remote", "ls0", mac, "192.0.2.2")
 	id := l.db.Ctl("--bare", "--columns=_uuid", "find", "Ucast_Macs_Remote")
