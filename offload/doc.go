@@ -27,8 +27,9 @@
 //
 // An entry holds for three counters of changes (epochs): of everything, of the source MAC and of the destination MAC. The switch and
 // the VTEP count after each change of what decisions depend on, which is one atomic addition in memory that the kernel's
-// program reads: from then on frames go to user space, until the Offload has asked again. Methods of the switch that wait for
-// frames on their way, such as Detach and [vswitch.Switch.Settle], wait for the kernel's programs too.
+// program reads: from then on frames go to user space, until the Offload has asked again. Changes of MACs without an entry are not
+// counted: hosts of a control plane that come and go interrupt no flow of others. Methods of the switch that wait for frames on
+// their way, such as Detach and [vswitch.Switch.Settle], wait for the kernel's programs too.
 //
 // # Counters, ageing
 //

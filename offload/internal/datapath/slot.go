@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Epochs is the number of epochs. They stay in the cache; two MACs that share one void each other's flows when one changes.
+// Epochs is the number of epochs. They stay in the cache; two MACs that share one, and have flows, void each other's when one changes.
 const Epochs = 1 << 14
 
 // Global is the epoch that counts changes which may concern any flow.
