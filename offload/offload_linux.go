@@ -38,7 +38,7 @@ type Offload struct {
 	macs  [1 << 16]atomic.Uint32         // entries that depend on a MAC, by its hash
 
 	deciding  atomic.Int32 // decisions that are being made: what they depend on is not in macs yet
-	unsettled atomic.Bool // entries were void, or removed, since the last Settle: programs may be at work with them
+	unsettled atomic.Bool  // entries were void, or removed, since the last Settle: programs may be at work with them
 	ending    sync.Once
 	done      chan struct{}
 	ended     sync.WaitGroup
