@@ -86,7 +86,7 @@ port/porttest.faultyReader.ps
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
-offload.Offload.done offload.Offload.held offload.Offload.wake offload.devices.with offload.news.gone offload.round.places offload.round.sendings offload.routes.changed offload.routes.used
+offload.Offload.done offload.Offload.held offload.Offload.macs offload.Offload.wake offload.devices.with offload.news.gone offload.round.places offload.round.sendings offload.routes.changed offload.routes.used
 offload/internal/datapath.Datapath.epochs offload/internal/datapath.Datapath.mapped offload/internal/datapath.Datapath.slots offload/internal/datapath.paths.bySlot
 switch.port.carried switch.worker.recent switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.life.done
