@@ -51,8 +51,6 @@ func Main(ctx context.Context, args, env []string, p *Program) int {
 	return 0
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
 // A command is a running vxflanneld: a Daemon on a node of its own.
 type command struct {
 	*flags

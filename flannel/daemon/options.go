@@ -265,6 +265,8 @@ func flagged(err error) error {
 	return err
 }
 
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // flagOf returns the flag of a key: etcd-endpoints for etcdEndpoints, public-ip for publicIP, etcd-keyfile for etcdKeyFile.
 func flagOf(key string) string {
 	var b strings.Builder
