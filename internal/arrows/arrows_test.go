@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "snoop", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
+	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "snoop", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr", "internal/sys"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
 	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/filter", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
