@@ -137,8 +137,7 @@ func (c *Config) Check() error {
 // CheckFiles returns as [setting.Errors] which files of etcd cannot be read.
 func (c *Config) CheckFiles() error {
 	w := setting.Of(configName)
-	e := &etcd.Settings{PasswordFile: c.PasswordFile, CertFile: c.CertFile, KeyFile: c.KeyFile, CAFile: c.CAFile}
-	w.Add("", e.CheckFiles())
+	w.Add("", c.Config.CheckFiles())
 	return w.Err()
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -92,6 +93,23 @@ func isEndpoint(s string) bool {
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	return err == nil && port > 0
+}
+
+// CheckFiles returns as [setting.Errors] which files cannot be read.
+func (c *Config) CheckFiles() error {
+	w := setting.Of("etcd: Config")
+	for _, f := range []struct {
+		field, file string
+		read        func(string) (string, error)
+	}{{"PasswordFile", c.PasswordFile, secret.Password}, {"CertFile", c.CertFile, secret.Read}, {"KeyFile", c.KeyFile, secret.Read}, {"CAFile", c.CAFile, secret.Read}} {
+		if f.file == "" {
+			continue
+		}
+		if _, err := f.read(f.file); err != nil {
+			w.Wrong(f.field, f.file, "%v", err)
+		}
+	}
+	return w.Err()
 }
 
 // full returns the settings with defaults filled in.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"time"
 
-	"github.com/vxswitch/vxswitch/internal/secret"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -47,16 +46,6 @@ func (s *Settings) Check() error {
 // CheckFiles returns as [setting.Errors] which files cannot be read.
 func (s *Settings) CheckFiles() error {
 	w := setting.Of("etcd: Settings")
-	for _, f := range []struct {
-		field, file string
-		read        func(string) (string, error)
-	}{{"PasswordFile", s.PasswordFile, secret.Password}, {"CertFile", s.CertFile, secret.Read}, {"KeyFile", s.KeyFile, secret.Read}, {"CAFile", s.CAFile, secret.Read}} {
-		if f.file == "" {
-			continue
-		}
-		if _, err := f.read(f.file); err != nil {
-			w.Wrong(f.field, f.file, "%v", err)
-		}
-	}
+	w.Add("", s.config().CheckFiles())
 	return w.Err()
 }
