@@ -141,24 +141,22 @@ func serve(socket string) error {
 		if vtep, err = netip.ParseAddr(at); err != nil {
 			return err
 		}
-		pause := 10 * time.Millisecond
-		if what != "hosts" {
-			pause = 100 * time.Microsecond
-		}
-		if what == "carried" {
-			if err := waitCarried(n, uint64(want)); err != nil {
-				return err
-			}
-			fmt.Fprintln(c, time.Now().UnixNano())
-			continue
-		}
-		if what == "prefixes" {
+		switch what {
+		case "carried":
+			err = waitCarried(n, uint64(want))
+		case "prefixes":
 			waitPrefixes(n, want, &prefixes)
-			fmt.Fprintln(c, time.Now().UnixNano())
-			continue
+		default:
+			pause := 10 * time.Millisecond
+			if what != "hosts" {
+				pause = 100 * time.Microsecond
+			}
+			for !is(n, what, vtep, want) {
+				time.Sleep(pause)
+			}
 		}
-		for !is(n, what, vtep, want) {
-			time.Sleep(pause)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintln(c, time.Now().UnixNano())
 	}
