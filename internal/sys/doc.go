@@ -3,9 +3,9 @@
 // addresses and the socket error queue. Nothing here allocates on the packet
 // path, and nothing here decides: the packages above know what the values mean.
 //
-//	underlay, port
+//	underlay, port, node
 //	     |
-//	    sys      Mmsghdr, NextCmsg, PutSockaddr, ErrorQueue, PacketInterface
+//	    sys      Mmsghdr, NextCmsg, PutSockaddr, ErrorQueue, PacketInterface, HostAddrs
 //	     |
 //	 x/sys/unix  numbers and struct layouts of each architecture
 //
