@@ -111,10 +111,7 @@ func (c *Config) gatewayIn(r *conf.Report, key string, vni frame.VNI, vrf string
 
 // carries adds an error, to the key segment, unless a segment has a tunnel for an encapsulation, and that with the name that a key at at has.
 func (c *Config) carries(r *conf.Report, at, segment string, s *node.Segment, e bgp.Encapsulation, key, name string) {
-	names := []string{s.Tunnel}
-	for _, t := range s.Tunnels {
-		names = append(names, t.Tunnel)
-	}
+	names := tunnelsOf(s)
 	if name != "" {
 		if !slices.Contains(names, name) {
 			r.Want(at+key, name, "a tunnel of the segment")

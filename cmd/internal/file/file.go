@@ -60,6 +60,7 @@ func (c *Config) sections(r *conf.Report) {
 	if e := c.EVPN; e != nil && !r.Told("evpn") {
 		r.Ask("evpn", *e, e.Check)
 		c.named(r, e)
+		c.tellable(r)
 	}
 	if b := c.BGP; b != nil && !r.Told("bgp") {
 		r.Ask("bgp", *b, b.Check)
@@ -90,8 +91,7 @@ func (c *Config) sections(r *conf.Report) {
 	}
 }
 
-// named adds errors for settings of segments, ports and VRFs that are not there, and for what EVPN cannot tell
-// peers: two L3VNIs of a VRF, and a VNI that is another one in the tunnel.
+// named adds errors for settings of segments, ports and VRFs that are not there.
 func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.Segments {
 		at := fmt.Sprintf("evpn.segments[%d].vni", i)
@@ -108,6 +108,10 @@ func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	for i, x := range e.VRFs {
 		c.vrf(r, fmt.Sprintf("evpn.vrfs[%d].name", i), x.Name)
 	}
+}
+
+// tellable adds errors for what EVPN cannot tell peers: two L3VNIs of a VRF, and a VNI that is another one in the tunnel.
+func (c *Config) tellable(r *conf.Report) {
 	l3vnis := map[string]int{}
 	for i, s := range c.Segments {
 		at := fmt.Sprintf("segments[%d]", i)
@@ -128,16 +132,20 @@ func (c *Config) named(r *conf.Report, e *evpn.Config) {
 	}
 }
 
+// tunnelsOf returns the names of the tunnels of a segment, in the order of its list if it has one.
+func tunnelsOf(s *node.Segment) (names []string) {
+	for _, t := range s.Tunnels {
+		names = append(names, t.Tunnel)
+	}
+	if names == nil {
+		names = []string{s.Tunnel}
+	}
+	return names
+}
+
 // vxlan returns the place among the tunnels of a segment of the first that is VXLAN.
 func (c *Config) vxlan(s *node.Segment) (place int, ok bool) {
-	names := []string{s.Tunnel}
-	if len(s.Tunnels) > 0 {
-		names = nil
-		for _, t := range s.Tunnels {
-			names = append(names, t.Tunnel)
-		}
-	}
-	place = slices.IndexFunc(names, func(name string) bool {
+	place = slices.IndexFunc(tunnelsOf(s), func(name string) bool {
 		return slices.ContainsFunc(c.Tunnels, func(t node.Tunnel) bool { return t.Name == name && t.Type == encap.TypeVXLAN })
 	})
 	return place, place >= 0
