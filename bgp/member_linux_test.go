@@ -203,7 +203,8 @@ func newMember(t *testing.T, n *netns.Net, h *netns.Host, s shape, c *Config) *m
 	s.Pod = m.pod.NS
 	exe := check.Must(os.Executable())(t)
 	logs := t.TempDir()
-	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_MEMBER="+string(check.Must(json.Marshal(s))(t)), "GORACE=log_path="+filepath.Join(logs, "race"), exe)
+	race := "GORACE=" + os.Getenv("GORACE") + " log_path=" + filepath.Join(logs, "race")
+	cmd := netns.Command(context.Background(), h.NS, "env", "BGP_TEST_MEMBER="+string(check.Must(json.Marshal(s))(t)), race, exe)
 	t.Cleanup(func() { noRaces(t, logs) })
 	m.in, m.out = json.NewEncoder(check.Must(cmd.StdinPipe())(t)), json.NewDecoder(check.Must(cmd.StdoutPipe())(t))
 	m.run(cmd)
