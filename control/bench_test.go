@@ -70,6 +70,32 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
+// BenchmarkLedger sets and removes 100,000 rows in batches as an import of routes does, with somebody who watches.
+func BenchmarkLedger(b *testing.B) {
+	const batch = 2048
+	rows := hosts(100_000)
+	l := newLeaf(b, control.Config{})
+	defer l.Watch(func(string, []control.Row, []control.Row) {})()
+	var g control.Ledger[int]
+	for b.Loop() {
+		for _, there := range []bool{true, false} {
+			for i, r := range rows {
+				if there {
+					g.Set(i, r)
+				} else {
+					g.Set(i)
+				}
+				if i%batch == batch-1 || i == len(rows)-1 {
+					if err := g.Flush("evpn", l); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N*len(rows)), "ns/row")
+}
+
 // A row of a MAC and an address takes at most 400 bytes, of which the FDB and the neighbour table have 230. A lease
 // takes more, since each has its own VTEP.
 func TestMemory(t *testing.T) {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"slices"
@@ -19,10 +20,9 @@ type Ledger[K comparable] struct {
 	Loose bool // of its Updates
 
 	list    pages[derived[K]]
-	keys    slots        // by the key of a row: the one with it that was set last
-	sources slots        // by what rows are derived from: the first of them
-	changed map[Row]Row  // by keyOf: as last flushed, nil = none
-	again   map[Row]bool // by keyOf
+	keys    slots // by the key of a row: the one with it that was set last
+	sources slots // by what rows are derived from: the first of them
+	noted   []note
 	resync  bool
 	seed    maphash.Seed
 }
@@ -35,11 +35,16 @@ type derived[K comparable] struct {
 	beside ref  // the next row of the same K
 }
 
+// A note is a key that Flush has to look at. The first one of a key says what was flushed last.
+type note struct {
+	key   Row // a row with the key
+	was   Row // nil = none
+	again bool
+	order int
+}
+
 // Set replaces the rows of a key, none to remove it. A row that is not one of package control is refused by Flush.
 func (l *Ledger[K]) Set(k K, rows ...Row) {
-	if l.changed == nil {
-		l.changed = map[Row]Row{}
-	}
 	n, at := l.source(k)
 	if l.are(n, rows) {
 		return
@@ -94,11 +99,19 @@ func (l *Ledger[K]) secret() maphash.Seed {
 
 func (l *Ledger[K]) others(n ref) *link { return &l.list.at(n).others }
 
+// row returns the row with a number, nil for 0.
+func (l *Ledger[K]) row(n ref) Row {
+	if n == 0 {
+		return nil
+	}
+	return l.list.at(n).row
+}
+
 // add puts a row before others with its key.
 func (l *Ledger[K]) add(n ref) {
 	r := l.list.at(n).row
-	l.touch(r)
 	first, at := l.key(r)
+	l.note(r, l.row(first), false)
 	push(l.others, n, first)
 	l.keys.put(at, n)
 }
@@ -106,28 +119,38 @@ func (l *Ledger[K]) add(n ref) {
 // drop removes a row.
 func (l *Ledger[K]) drop(n ref) {
 	r := l.list.at(n).row
-	l.touch(r)
-	if next, first := unlink(l.others, n); first {
-		_, at := l.key(r)
+	first, at := l.key(r)
+	l.note(r, l.row(first), false)
+	if next, ok := unlink(l.others, n); ok {
 		l.keys.put(at, next)
 	}
 	l.list.release(n)
 }
 
-// touch notes what was flushed for the key of a row.
-func (l *Ledger[K]) touch(r Row) {
-	key := keyOf(r)
-	if _, ok := l.changed[key]; !ok {
-		l.changed[key], _ = l.current(key)
+// note has Flush look at the key of a row, for which now counts.
+func (l *Ledger[K]) note(key, now Row, again bool) {
+	if n := len(l.noted); n == cap(l.noted) {
+		if l.merge(); len(l.noted) > n/2 {
+			l.noted = slices.Grow(l.noted, n+64)
+		}
 	}
+	l.noted = append(l.noted, note{key, now, again, len(l.noted)})
 }
 
-// current returns the row that counts for a key, if there is one.
-func (l *Ledger[K]) current(key Row) (Row, bool) {
-	if n, _ := l.key(key); n != 0 {
-		return l.list.at(n).row, true
+// merge sorts the notes by key, and leaves one of each.
+func (l *Ledger[K]) merge() {
+	slices.SortFunc(l.noted, func(a, b note) int { return cmp.Or(compare(a.key, b.key), cmp.Compare(a.order, b.order)) })
+	list := l.noted[:0]
+	for _, x := range l.noted {
+		if n := len(list); n > 0 && sameKey(list[n-1].key, x.key) {
+			list[n-1].again = list[n-1].again || x.again
+			continue
+		}
+		x.order = len(list)
+		list = append(list, x)
 	}
-	return nil, false
+	clear(l.noted[len(list):])
+	l.noted = list
 }
 
 // Rows returns the rows of a key, as Set was given them.
@@ -143,11 +166,8 @@ func (l *Ledger[K]) Rows(k K) (rows []Row) {
 // switch has learned on its ports; see [Update].
 func (l *Ledger[K]) Again(k K) {
 	for _, r := range l.Rows(k) {
-		if l.again == nil {
-			l.again = map[Row]bool{}
-		}
-		l.touch(r)
-		l.again[keyOf(r)] = true
+		n, _ := l.key(r)
+		l.note(r, l.row(n), true)
 	}
 }
 
@@ -164,41 +184,44 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 	if l.resync {
 		for _, x := range l.keys.list {
 			if x.n != 0 {
-				u.Add = append(u.Add, l.list.at(x.n).row)
+				u.Add = append(u.Add, l.row(x.n))
 			}
 		}
-	} else {
-		for key, was := range l.changed {
-			switch now, ok := l.current(key); {
-			case key == nil && ok:
-				u.Add = append(u.Add, nil) // to be refused
-			case now == nil && was != nil:
-				u.Del = append(u.Del, was)
-			case now != was:
-				u.Add = append(u.Add, now)
-			}
-		}
+		slices.SortFunc(u.Add, compare)
 	}
-	for key := range l.again {
-		if now, _ := l.current(key); now != nil {
+	l.merge()
+	for _, x := range l.noted {
+		n, _ := l.key(x.key)
+		now := l.row(n)
+		again := x.again && now != nil
+		switch {
+		case again:
 			u.Del = append(u.Del, now)
-			if !u.Snapshot && now == l.changed[key] {
-				u.Add = append(u.Add, now)
-			}
+		case !u.Snapshot && now == nil && x.was != nil:
+			u.Del = append(u.Del, x.was)
+		}
+		if !u.Snapshot && n != 0 && (again || now != x.was || now == nil) {
+			u.Add = append(u.Add, now) // nil to be refused
 		}
 	}
 	if !u.Snapshot && len(u.Add)+len(u.Del) == 0 {
+		l.forget()
 		return nil
 	}
-	slices.SortFunc(u.Add, compare)
-	slices.SortFunc(u.Del, compare)
 	err := p.Program(owner, u)
 	if err != nil && Refused(err) == nil {
 		l.resync = true
 		return err
 	}
-	l.changed = map[Row]Row{} // not as large as that of the first Flush for ever
-	l.again = nil
+	l.forget()
 	l.resync = false
 	return err
+}
+
+// forget removes the notes, and their memory if there was room for many.
+func (l *Ledger[K]) forget() {
+	if clear(l.noted); cap(l.noted) > 8192 {
+		l.noted = nil
+	}
+	l.noted = l.noted[:0]
 }

@@ -307,8 +307,10 @@ func order(r Row) int {
 		return 1
 	case Flood:
 		return 2
+	case Prefix:
+		return 3
 	}
-	return 3
+	return 4 // is not a row
 }
 
 func compareVia(a, b Via) int {

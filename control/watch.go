@@ -1,5 +1,7 @@
 package control
 
+import "slices"
+
 // Watch calls f with all rows there are, once for each owner, and then with those that every Update adds and removes, in
 // the order of the Updates: so a control plane knows what others have said, for instance which MACs the configuration
 // has on ports, and which routes there are and whose. The prefixes of gateways are not rows: frame.EventGatewayUp tells
@@ -55,59 +57,79 @@ type ownedRow struct {
 	row   Row
 }
 
-// countRoute notes that a row is now in the route of its prefix (1), or no longer (-1).
-func (t *tx) countRoute(r *record, by int) {
-	if _, prefix := r.place.row.(Prefix); !prefix || len(t.p.routeWatchers) == 0 {
-		return
+// A delta is what has been added and removed since it was empty.
+type delta[T comparable] struct{ add, del []T }
+
+func (d *delta[T]) count(x T, added bool) {
+	if added {
+		d.add = append(d.add, x)
+	} else {
+		d.del = append(d.del, x)
 	}
-	if t.ups == nil {
-		t.ups = map[ownedRow]int{}
+}
+
+// net leaves out what was both added and removed.
+func (d *delta[T]) net() (add, del []T) {
+	if len(d.add) == 0 || len(d.del) == 0 {
+		return d.add, d.del
 	}
-	t.ups[ownedRow{r.place.owner.name, r.row()}] += by
+	n := map[T]int{}
+	for _, x := range d.add {
+		n[x]++
+	}
+	for _, x := range d.del {
+		n[x]--
+	}
+	only := func(sign int) func(T) bool {
+		return func(x T) bool {
+			if n[x]*sign <= 0 {
+				return true
+			}
+			n[x] -= sign
+			return false
+		}
+	}
+	return slices.DeleteFunc(d.add, only(1)), slices.DeleteFunc(d.del, only(-1))
+}
+
+// countRoute notes that a row is now in the route of its prefix, or no longer.
+func (t *tx) countRoute(r *record, added bool) {
+	if _, prefix := r.place.row.(Prefix); prefix && len(t.p.routeWatchers) > 0 {
+		t.routed.count(ownedRow{r.place.owner.name, r.row()}, added)
+	}
 }
 
 // tellRoutes calls those who watch routes.
 func (t *tx) tellRoutes() {
-	owners, add, del := map[string]bool{}, map[string][]Row{}, map[string][]Row{}
-	for r, n := range t.ups {
-		switch owners[r.owner] = true; {
-		case n > 0:
-			add[r.owner] = append(add[r.owner], r.row)
-		case n < 0:
-			del[r.owner] = append(del[r.owner], r.row)
+	by := map[string]*delta[Row]{}
+	sort := func(list []ownedRow, added bool) {
+		for _, x := range list {
+			if by[x.owner] == nil {
+				by[x.owner] = new(delta[Row])
+			}
+			by[x.owner].count(x.row, added)
 		}
 	}
+	add, del := t.routed.net()
+	sort(add, true)
+	sort(del, false)
 	for f := range t.p.routeWatchers {
-		for o := range owners {
-			if len(add[o])+len(del[o]) > 0 {
-				(*f)(o, add[o], del[o])
-			}
+		for o, d := range by {
+			(*f)(o, d.add, d.del)
 		}
 	}
 }
 
-// count notes that a row is added (1) or removed (-1).
-func (t *tx) count(n ref, by int) {
-	if len(t.p.watchers) == 0 {
-		return
+// count notes that a row is added or removed.
+func (t *tx) count(n ref, added bool) {
+	if len(t.p.watchers) > 0 {
+		t.rows.count(t.p.at(n).row(), added)
 	}
-	if t.counts == nil {
-		t.counts = map[Row]int{}
-	}
-	t.counts[t.p.at(n).row()] += by
 }
 
 // tell calls the watchers.
 func (t *tx) tell(owner string) {
-	var add, del []Row
-	for r, n := range t.counts {
-		switch {
-		case n > 0:
-			add = append(add, r)
-		case n < 0:
-			del = append(del, r)
-		}
-	}
+	add, del := t.rows.net()
 	if len(add)+len(del) == 0 {
 		return
 	}

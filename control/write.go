@@ -28,8 +28,8 @@ type tx struct {
 	unused  []held
 	late    []failure // of rows that may not wait
 	refused RowErrors
-	counts  map[Row]int      // of rows added and removed, for watchers
-	ups     map[ownedRow]int // likewise of rows in routes
+	rows    delta[Row]      // for watchers
+	routed  delta[ownedRow] // likewise, in routes
 }
 
 // changes has the keys whose entries may have to change.
@@ -149,14 +149,14 @@ func (t *tx) touch(n ref) {
 func (t *tx) insert(o *owner, row Row, flags uint8) ref {
 	n := t.p.insert(o.place(row), row)
 	t.p.at(n).flags = flags
-	t.count(n, 1)
+	t.count(n, true)
 	t.touch(n)
 	return n
 }
 
 // drop removes a row.
 func (t *tx) drop(n ref) {
-	t.count(n, -1)
+	t.count(n, false)
 	t.touch(n)
 	p := t.p.at(n).place
 	t.mark(n, false)
@@ -196,11 +196,7 @@ func (t *tx) mark(n ref, on bool) {
 		return
 	}
 	r.flags ^= written
-	if on {
-		t.countRoute(r, 1)
-	} else {
-		t.countRoute(r, -1)
-	}
+	t.countRoute(r, on)
 	if _, router := r.place.router(); !router { // those count by the entries of their MACs
 		t.use(r.place, on)
 	}
