@@ -45,6 +45,7 @@ type Plane struct {
 	gaveIP  map[ipKey]bool
 	stats   Stats
 
+	touched  touched // empty but during an update
 	reserved map[string]bool
 	refusals map[string][]Refusal // by owner
 	watchers map[*func(owner string, add, del []Row)]struct{}

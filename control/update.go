@@ -72,8 +72,12 @@ func Refused(err error) RowErrors {
 func (t *tx) change(o *owner, u *Update) (fresh []ref) {
 	again := map[Row]bool{} // keys in Del, and whether they are in Add
 	for _, r := range u.Del {
-		if t.known(r) {
+		switch {
+		case !t.known(r):
+		case len(u.Add) > 0:
 			again[keyOf(clean(r))] = false
+		default:
+			t.dropRow(o, clean(r))
 		}
 	}
 	var same []ref
@@ -111,8 +115,8 @@ func (t *tx) change(o *owner, u *Update) (fresh []ref) {
 		fresh = append(fresh, t.insert(o, r, flags))
 	}
 	for key, added := range again {
-		if n := t.p.find(o, key); n != 0 && !added {
-			t.drop(n)
+		if !added {
+			t.dropRow(o, key)
 		}
 	}
 	if u.Snapshot {
@@ -126,6 +130,13 @@ func (t *tx) change(o *owner, u *Update) (fresh []ref) {
 		t.p.at(n).flags &^= kept
 	}
 	return fresh
+}
+
+// dropRow removes the row of an owner with the key of r, if there is one.
+func (t *tx) dropRow(o *owner, r Row) {
+	if n := t.p.find(o, r); n != 0 {
+		t.drop(n)
+	}
 }
 
 // known refuses nil and pointers, which are not rows.

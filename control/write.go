@@ -18,11 +18,7 @@ type tx struct {
 	segments map[frame.VNI]*segment // nil until needed
 	vrfs     map[string]*l3.VRF
 
-	groups changes[groupKey, struct{}]
-	floods changes[frame.VNI, floodChange]
-	macs   changes[macKey, macChange]
-	ips    changes[ipKey, ipChange]
-	routes changes[routeKey, routeChange]
+	*touched
 
 	idle    []*place // perhaps without entries
 	unused  []held
@@ -32,10 +28,28 @@ type tx struct {
 	routed  delta[ownedRow] // likewise, in routes
 }
 
+// A touched has what an update may have to change. The next update uses its memory again.
+type touched struct {
+	groups changes[groupKey, struct{}]
+	floods changes[frame.VNI, floodChange]
+	macs   changes[macKey, macChange]
+	ips    changes[ipKey, ipChange]
+	routes changes[routeKey, routeChange]
+}
+
+func (t *touched) reset() {
+	t.groups.reset()
+	t.floods.reset()
+	t.macs.reset()
+	t.ips.reset()
+	t.routes.reset()
+}
+
 // changes has the keys whose entries may have to change.
 type changes[K comparable, C any] struct {
 	at    map[K]*change[K, C]
-	list  []*change[K, C]
+	made  []*change[K, C] // the first n are in use
+	n     int
 	dirty []*change[K, C]
 }
 
@@ -52,15 +66,32 @@ func (c *changes[K, C]) touch(k K) (is *C, first bool) {
 		if c.at == nil {
 			c.at = map[K]*change[K, C]{}
 		}
-		x = &change[K, C]{key: k}
+		if c.n == len(c.made) {
+			c.made = append(c.made, new(change[K, C]))
+		}
+		x = c.made[c.n]
+		x.key = k
 		c.at[k] = x
-		c.list = append(c.list, x)
+		c.n++
 	}
 	if !x.dirty {
 		x.dirty = true
 		c.dirty = append(c.dirty, x)
 	}
 	return &x.is, !ok
+}
+
+// reset makes c empty. It keeps memory for as many keys as there were, if that is not more than a large batch has.
+func (c *changes[K, C]) reset() {
+	if c.n > 8192 || c.n < len(c.made)/4 {
+		*c = changes[K, C]{}
+		return
+	}
+	for _, x := range c.made[:c.n] {
+		*x = change[K, C]{}
+	}
+	clear(c.at)
+	c.n = 0
 }
 
 // each calls f for all keys that have been touched, and for those that it touches.
@@ -77,14 +108,14 @@ func (c *changes[K, C]) each(f func(K, *C)) {
 
 // backward calls f for all keys, the last first.
 func (c *changes[K, C]) backward(f func(K, *C)) {
-	for _, x := range slices.Backward(c.list) {
+	for _, x := range slices.Backward(c.made[:c.n]) {
 		f(x.key, &x.is)
 	}
 }
 
 func (p *Plane) begin() *tx {
 	p.updates++
-	return &tx{p: p, n: p.updates, since: p.seq}
+	return &tx{p: p, n: p.updates, since: p.seq, touched: &p.touched}
 }
 
 // write makes the tables what the rows say: additions from the peers up, then deletions from the routes down.
@@ -122,6 +153,7 @@ func (t *tx) write() {
 	t.floods.backward(t.clearFloods)
 	t.tidy()
 	t.tellRoutes()
+	t.reset()
 }
 
 // touch has the entries of a row compared.

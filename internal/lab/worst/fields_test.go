@@ -5,16 +5,16 @@ package worst
 const configured = `
 bfd.Prober.hosts bfd.Prober.locals bfd.Prober.on bgp.Speaker.peers bgp.link.networks bgp.rules.linkBy bgp.rules.links bgp.Speaker.said bgp.filterList.rules bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
-control.Ledger.again control.Ledger.changed control.Plane.failed
+control.Ledger.noted control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
 control.Plane.routeWatchers cmd/vxswitchd.rowWatch.list cmd/vxswitchd.spoken.addresses node.prober.leaving node.prober.warned
 control.Plane.targets control.Plane.watchers control.changes.at
-control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
+control.changes.dirty control.changes.made control.delta.add control.delta.del control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.pages.free control.pages.list control.peer.nums control.place.held
 control.routeChange.now control.routeEntry.via control.segment.ports control.slots.list control.tally.more
 control.segment.tunnels control.store.named control.store.owners control.store.routers
-control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
-control.tx.segments control.tx.unused control.tx.ups control.tx.vrfs
+control.store.sorted control.tx.idle control.tx.late control.tx.refused
+control.tx.segments control.tx.unused control.tx.vrfs
 capture.Capture.on capture.File.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
