@@ -120,13 +120,6 @@ func (t *tx) tellRoutes() {
 	}
 }
 
-// count notes that a row is added or removed.
-func (t *tx) count(n ref, added bool) {
-	if len(t.p.watchers) > 0 {
-		t.rows.count(t.p.at(n).row(), added)
-	}
-}
-
 // tell calls the watchers.
 func (t *tx) tell(owner string) {
 	add, del := t.rows.net()

@@ -181,14 +181,18 @@ func (t *tx) touch(n ref) {
 func (t *tx) insert(o *owner, row Row, flags uint8) ref {
 	n := t.p.insert(o.place(row), row)
 	t.p.at(n).flags = flags
-	t.count(n, true)
+	if len(t.p.watchers) > 0 {
+		t.rows.count(row, true)
+	}
 	t.touch(n)
 	return n
 }
 
 // drop removes a row.
 func (t *tx) drop(n ref) {
-	t.count(n, false)
+	if len(t.p.watchers) > 0 {
+		t.rows.count(t.p.at(n).row(), false)
+	}
 	t.touch(n)
 	p := t.p.at(n).place
 	t.mark(n, false)

@@ -34,7 +34,7 @@ func startFRR(t *testing.T, h *netns.Host) contender {
 		h.Up(br)
 	}
 	h.IP("addr", "add", "172.15.0.1/8", "dev", fmt.Sprint("br", vni))
-	for _, x := range []string{"gc_thresh1=1000000", "gc_thresh2=1000000", "gc_thresh3=1000000"} {
+	for _, x := range []string{"gc_thresh1=4000000", "gc_thresh2=4000000", "gc_thresh3=4000000"} {
 		h.Try(t.Context(), "sysctl", "-qw", "net.ipv4.neigh.default."+x) // of the whole machine: it may be read-only here
 	}
 	f := &theirs{t: t, seen: watchKernel(t, h)}

@@ -13,6 +13,7 @@ import (
 
 // TestGrowth measures what a route costs as their number grows, and how long frames between two ports of the segment that
 // the routes are for take meanwhile: those that the node's workers pass on, and those of a flow that the kernel carries.
+// FRR hears the same routes.
 func TestGrowth(t *testing.T) {
 	netns.RequireRoot(t)
 	g := &growth{tool.NewReport(nil)}
@@ -25,7 +26,10 @@ func TestGrowth(t *testing.T) {
 	}
 	for round := range rounds {
 		for i, n := range sizes {
-			t.Run(fmt.Sprintf("%d-%s", round+1, g.Contenders[i]), func(t *testing.T) { g.run(t, g.Contenders[i], n) })
+			t.Run(fmt.Sprintf("%d-%s", round+1, g.Contenders[i]), func(t *testing.T) {
+				g.run(t, g.Contenders[i], n)
+				g.frr(t, g.Contenders[i], n)
+			})
 		}
 	}
 	if t.Failed() {
@@ -55,9 +59,6 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	p := startProbe(t, l.leaf)
 	defer p.stop()
 
-	each := func(what string, from, to time.Time) {
-		g.Add(what+" of a route", "µs", "ratio at most 1.25", tool.Median, who, float64(to.Sub(from).Microseconds())/float64(routes))
-	}
 	frames := func(when string) {
 		for w, name := range [ways]string{byUser: "a frame, ", byKernel: "a flow, "} {
 			took := p.took(way(w))
@@ -81,7 +82,7 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 
 	l.leaf.IP("link", "set", "eth0", "up")
 	up := <-l.up
-	each("import", up, c.hosts(vteps[0], routes))
+	g.each("import of a route", "less than FRR's", who, routes, up, c.hosts(vteps[0], routes))
 	frames("import")
 	time.Sleep(2 * time.Second)
 	g.Add("resident for a route", "KiB", "ratio at most 1.25", tool.Median, who, check.Must(tool.Resident(c.pids()...))(t)*1024/float64(routes))
@@ -91,6 +92,31 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	for i := range routes {
 		l.Withdraw(host(i, vteps[0], 0).Key)
 	}
-	each("withdrawal", begun, c.hosts(vteps[0], 0))
+	g.each("withdrawal of a route", "less than FRR's", who, routes, begun, c.hosts(vteps[0], 0))
 	frames("withdrawal")
+}
+
+// frr measures what a route costs FRR.
+func (g *growth) frr(t *testing.T, who string, routes int) {
+	l := newLab(t)
+	defer l.stop()
+	for i := range routes {
+		l.Advertise(host(i, vteps[0], 0))
+	}
+	l.leaf.IP("link", "set", "eth0", "down") // no session yet
+	c := startFRR(t, l.leaf)
+	defer c.stop()
+	l.leaf.IP("link", "set", "eth0", "up")
+	up := <-l.up
+	g.each("import of a route by FRR", "", who, routes, up, c.hosts(vteps[0], routes))
+	begun := time.Now()
+	for i := range routes {
+		l.Withdraw(host(i, vteps[0], 0).Key)
+	}
+	g.each("withdrawal of a route by FRR", "", who, routes, begun, c.hosts(vteps[0], 0))
+}
+
+// each adds what one of the routes took.
+func (g *growth) each(what, wanted, who string, routes int, from, to time.Time) {
+	g.Add(what, "µs", wanted, tool.Median, who, float64(to.Sub(from).Microseconds())/float64(routes))
 }

@@ -107,7 +107,7 @@ func (p *probe) took(w way) (list []float64) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		list = append(list, v)
+		list = append(list, v/1000)
 	}
 	if len(list) == 0 {
 		p.t.Fatal("no frame came")
@@ -121,7 +121,7 @@ func (p *probe) stop() { p.conn.Close(); p.proc.Kill() }
 type flights struct {
 	sync.Mutex
 	sent, come int
-	took       []int64 // µs
+	took       []int64 // ns
 }
 
 // serveProbe is the probe. It listens on a socket and prints "ready".
@@ -207,7 +207,7 @@ func receive(list *[ways]flights, fd int) {
 		f := &list[w]
 		f.Lock()
 		f.come++
-		f.took = append(f.took, took/1000)
+		f.took = append(f.took, took)
 		f.Unlock()
 	}
 }

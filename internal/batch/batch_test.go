@@ -10,7 +10,7 @@ import (
 
 func TestQueue(t *testing.T) {
 	var q Queue[int]
-	const all = 3*pageLen + 7
+	const all = 8*pageLen + 7
 	for round := range 3 {
 		for i := range all {
 			q.Add(i)

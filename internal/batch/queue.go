@@ -9,6 +9,7 @@ const pageLen = 1024
 type Queue[K comparable] struct {
 	in    map[K]struct{}
 	pages [][]K // so that a long one grows without being copied
+	long  bool  // has been
 }
 
 // Add adds x at the end, unless it is there.
@@ -24,6 +25,7 @@ func (q *Queue[K]) Add(x K) {
 	if last < 0 || len(q.pages[last]) == pageLen {
 		q.pages = append(q.pages, nil)
 		last++
+		q.long = q.long || last >= 4*Most/pageLen
 	}
 	q.pages[last] = append(q.pages[last], x)
 }
@@ -34,6 +36,7 @@ func (q *Queue[K]) Len() int { return len(q.in) }
 // Pass takes out the first ones, at most [Most], and calls f with each. They are there until all are passed: f may add others, and adding
 // one of them has no effect. It returns them, and whether there are more.
 func (q *Queue[K]) Pass(f func(K)) (list []K, more bool) {
+	list = make([]K, 0, min(Most, len(q.in)))
 	for len(list) < Most && len(q.pages) > 0 {
 		first := q.pages[0]
 		x := first[0]
@@ -43,11 +46,14 @@ func (q *Queue[K]) Pass(f func(K)) (list []K, more bool) {
 		f(x)
 		list = append(list, x)
 	}
-	for _, x := range list {
-		delete(q.in, x)
+	if len(q.pages) > 0 {
+		for _, x := range list {
+			delete(q.in, x)
+		}
+		return list, true
 	}
-	if len(q.in) == 0 {
+	if clear(q.in); q.long {
 		*q = Queue[K]{} // not as large as the longest for ever
 	}
-	return list, len(q.in) > 0
+	return list, false
 }
