@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
@@ -248,6 +250,17 @@ func (m *member) address() netip.Addr {
 	m.host.Addr(pod, netip.PrefixFrom(ip, s.IPv4.Bits()).String())
 	m.host.Route("10.0.0.0/8", "via", gate.String())
 	return ip
+}
+
+// steadily calls f time and again until ctx is done. The timers of Go are late by up to a millisecond where nothing else happens.
+func steadily(ctx context.Context, interval time.Duration, f func()) {
+	runtime.LockOSThread() // and not unlocked: the thread ends with its goroutine
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	pause := unix.NsecToTimespec(int64(interval))
+	for ctx.Err() == nil {
+		unix.Nanosleep(&pause, nil)
+		f()
+	}
 }
 
 // every calls f once in each interval, with 0, 1, 2 ..., until ctx ends.

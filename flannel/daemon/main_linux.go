@@ -92,16 +92,24 @@ func (c *command) run(ctx context.Context) error {
 		return err
 	}
 	defer o.Node.Close()
-	if err := o.Node.Apply(&node.Config{Datapath: c.datapath}); err != nil {
-		return err
-	}
 	d, err := New(&c.cfg, o)
 	if err != nil {
 		return err
 	}
 	c.daemon.Store(d)
-	tasks.Go(func() { o.Node.Run(ctx) })
-	return d.Run(ctx)
+	var refused error
+	applied := make(chan struct{})
+	tasks.Go(func() { // the kernel looks through programs for 50 ms: etcd answers meanwhile
+		defer close(applied)
+		if refused = o.Node.Apply(&node.Config{Datapath: c.datapath}); refused != nil {
+			cancel()
+			return
+		}
+		tasks.Go(func() { o.Node.Run(ctx) })
+	})
+	err = d.Run(ctx)
+	<-applied
+	return cmp.Or(refused, err)
 }
 
 func (c *command) canMakePods() bool {
