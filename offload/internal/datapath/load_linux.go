@@ -57,8 +57,8 @@ type objects struct {
 // Load loads the programs and makes the tables: out, in and tuples for as many flows each, epoch [Global] at 1 and the others at 0.
 // Frames are carried in the network namespace of the calling thread. The error says in one line why it does not work here.
 func Load(flows int) (*Datapath, error) {
-	if err := Grace(); err != nil {
-		return nil, fmt.Errorf("%w; the kernel must allow MEMBARRIER_CMD_GLOBAL, so no processor may be without timer tick (nohz_full)", err)
+	if err := hasGrace(); err != nil {
+		return nil, err
 	}
 	spec, err := specOf(flows)
 	if err != nil {

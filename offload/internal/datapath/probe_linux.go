@@ -10,8 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cmdGlobal is MEMBARRIER_CMD_GLOBAL of membarrier(2).
-const cmdGlobal = 1
+// Commands of membarrier(2).
+const (
+	cmdQuery  = 0 // which others there are, a bit each
+	cmdGlobal = 1
+)
+
+// hasGrace returns an error if the kernel refuses Grace. It does not wait as Grace does.
+func hasGrace() error {
+	has, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, cmdQuery, 0, 0)
+	if errno == 0 && has&cmdGlobal == 0 {
+		errno = unix.EINVAL
+	}
+	if errno != 0 {
+		return fmt.Errorf("datapath: membarrier: %w; the kernel must allow MEMBARRIER_CMD_GLOBAL, so no processor may be without timer tick (nohz_full)", errno)
+	}
+	return nil
+}
 
 // Grace returns when no program is still at work with what it has read before the call. The kernel refuses it with processors
 // without a timer tick (nohz_full).
