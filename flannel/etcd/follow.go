@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -20,29 +21,28 @@ const silences = 2
 func (c *conn) follow(ctx context.Context, prefixes []string, revision int64, f func([]*clientv3.Event) error) error {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var readers sync.WaitGroup
-	answers, done := make(chan answer), make(chan struct{})
 	defer readers.Wait()
-	defer close(done)
 	defer cancel(nil)
 	late := time.AfterFunc(c.cfg.Timeout, func() { cancel(context.DeadlineExceeded) }) // Watch waits until etcd has answered
-	for _, p := range prefixes {
+	var answers clientv3.WatchChan
+	for i, p := range prefixes {
 		events := c.client.Watch(ctx, p, clientv3.WithPrefix(), clientv3.WithRev(revision+1))
-		readers.Go(func() { forward(done, events, answers) })
+		if i > 0 {
+			events = merge(ctx, &readers, answers, events)
+		}
+		answers = events
 	}
 	late.Stop()
 	tick := time.NewTicker(c.cfg.KeepAlive)
 	defer tick.Stop()
 	for silent := 0; ; {
 		select {
-		case r := <-answers:
+		case r, ok := <-answers:
 			if err := r.Err(); err != nil {
 				return c.wrap("watch", err)
 			}
-			if r.ended {
-				if err := context.Cause(ctx); err != nil {
-					return c.wrap("watch", err)
-				}
-				return c.wrap("watch", errWatchEnded)
+			if !ok {
+				return c.wrap("watch", cmp.Or(context.Cause(ctx), errWatchEnded))
 			}
 			silent = 0
 			if err := f(r.Events); err != nil {
@@ -57,25 +57,30 @@ func (c *conn) follow(ctx context.Context, prefixes []string, revision int64, f 
 	}
 }
 
-// An answer is one of a watch, or its end.
-type answer struct {
-	clientv3.WatchResponse
-	ended bool
-}
-
-// forward passes on the answers of a watch, and then its end, until done is closed.
-func forward(done <-chan struct{}, from clientv3.WatchChan, to chan<- answer) {
-	for {
-		r, ok := <-from
-		select {
-		case to <- answer{r, !ok}:
-		case <-done:
-			return
+// merge returns the answers of two watches until one ends, or ctx.
+func merge(ctx context.Context, readers *sync.WaitGroup, a, b clientv3.WatchChan) clientv3.WatchChan {
+	both := make(chan clientv3.WatchResponse)
+	readers.Go(func() {
+		defer close(both)
+		for {
+			var r clientv3.WatchResponse
+			ok := false
+			select {
+			case r, ok = <-a:
+			case r, ok = <-b:
+			case <-ctx.Done():
+			}
+			if !ok {
+				return
+			}
+			select {
+			case both <- r:
+			case <-ctx.Done():
+				return
+			}
 		}
-		if !ok {
-			return
-		}
-	}
+	})
+	return both
 }
 
 // ask has etcd answer in the watches of a context.
