@@ -91,7 +91,7 @@ func (c *changes[K, C]) reset() {
 		*x = change[K, C]{}
 	}
 	clear(c.at)
-	c.n = 0
+	c.n, c.dirty = 0, nil
 }
 
 // each calls f for all keys that have been touched, and for those that it touches.
