@@ -2,10 +2,12 @@ package batch
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 )
 
 func TestQueue(t *testing.T) {
@@ -37,6 +39,31 @@ func TestQueue(t *testing.T) {
 			t.Errorf("round %d: %d in another order, %d pages", round, len(got), len(q.pages))
 		}
 	}
+}
+
+// What has been passed is not kept.
+func TestQueueForgets(t *testing.T) {
+	var q Queue[*[64]int]
+	var list []weak.Pointer[[64]int]
+	for range 3 * pageLen {
+		x := new([64]int)
+		list = append(list, weak.Make(x))
+		q.Add(x)
+	}
+	for more := true; more; {
+		_, more = q.Pass(func(*[64]int) {})
+	}
+	runtime.GC()
+	kept := 0
+	for _, x := range list {
+		if x.Value() != nil {
+			kept++
+		}
+	}
+	if kept > 0 {
+		t.Errorf("%d of %d are kept", kept, len(list))
+	}
+	runtime.KeepAlive(&q)
 }
 
 // A Loop runs at once when it is woken, then for all that came in a pause, again while there is more, and each tick.

@@ -52,7 +52,9 @@ func (q *Queue[K]) Pass(f func(K)) (list []K, more bool) {
 		}
 		return list, true
 	}
-	if clear(q.in); q.long {
+	clear(q.in)
+	q.pages = nil // has what was passed
+	if q.long {
 		*q = Queue[K]{} // not as large as the longest for ever
 	}
 	return list, false
