@@ -32,6 +32,8 @@ type Daemon struct {
 	ended atomic.Bool
 	leave atomic.Bool // its end is for good
 	plane atomic.Pointer[flannel.Plane]
+
+	usable func() error // of the node, before the network comes to it; nil = it is
 }
 
 // Options has what a Daemon works with.
@@ -197,17 +199,26 @@ func (d *Daemon) newPlane(store flannel.Store, up *uplink, previous flannel.Subn
 	if err != nil {
 		return nil, err
 	}
-	pc.Shape = shape{pc.Shape, &d.leave}
+	pc.Shape = shape{pc.Shape, d}
 	return flannel.NewPlane(pc)
 }
 
-// A shape is one that closes for good when the daemon leaves.
+// A shape is one that opens when the node is usable, and closes for good when the daemon leaves.
 type shape struct {
 	flannel.Shape
-	leave *atomic.Bool
+	d *Daemon
 }
 
-func (s shape) Close(lost bool) error { return s.Shape.Close(lost || s.leave.Load()) }
+func (s shape) Open(n *flannel.Network, own *flannel.Own, generation int) (m flannel.MapperConfig, err error) {
+	if f := s.d.usable; f != nil {
+		if err := f(); err != nil {
+			return m, err
+		}
+	}
+	return s.Shape.Open(n, own, generation)
+}
+
+func (s shape) Close(lost bool) error { return s.Shape.Close(lost || s.d.leave.Load()) }
 
 // announce sets up masquerading, writes the subnet file and tells that pods can be made, in this order.
 func (d *Daemon) announce(ctx context.Context, plane *flannel.Plane, up *uplink) error {

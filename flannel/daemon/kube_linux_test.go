@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A memoryStore is a cluster of one node, whose operator has given it an address. Each of its own calls fails once.
@@ -66,5 +69,34 @@ func TestProgramKubernetes(t *testing.T) {
 	var errs strings.Builder
 	if status := Main(t.Context(), []string{"-kube-subnet-mgr"}, []string{"NODE_NAME=worker"}, &Program{Stdout: &errs, Stderr: &errs}); status != 2 || !strings.Contains(errs.String(), "this program is built without Kubernetes") {
 		t.Errorf("status %d, %s", status, errs.String())
+	}
+}
+
+// noOffload is that of a kernel that looks for a while and then refuses.
+func noOffload(*vswitch.Switch) (io.Closer, error) {
+	time.Sleep(300 * time.Millisecond)
+	return nil, errors.New("not this kernel")
+}
+
+// If the kernel refuses -datapath kernel, no pods can be made, and no device is left.
+func TestProgramRefused(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("n1")
+	n.Plug(h, "192.0.2.99/24", n.Switch("sw"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	out, err := h.Try(t.Context(), "env", "VXFLANNELD_TEST=1", "NODE_NAME=worker", exe, "-kube-subnet-mgr", "-datapath", "kernel", "-iface", "eth0",
+		"-subnet-file", filepath.Join(dir, "subnet.env"), "-net-config-path", filepath.Join(dir, "told"))
+	if err == nil || !strings.Contains(out, "datapath: \"kernel\": not this kernel\n") || strings.Contains(out, "ready ") {
+		t.Errorf("%v, %s", err, out)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v", err, list)
+	}
+	if got := h.IP("-o", "link", "show", "type", "tun"); got != "" {
+		t.Errorf("left: %s", got)
 	}
 }

@@ -99,6 +99,7 @@ func (c *command) run(ctx context.Context) error {
 	c.daemon.Store(d)
 	var refused error
 	applied := make(chan struct{})
+	d.usable = func() error { <-applied; return refused }
 	tasks.Go(func() { // the kernel looks through programs for 50 ms: etcd answers meanwhile
 		defer close(applied)
 		if refused = o.Node.Apply(&node.Config{Datapath: c.datapath}); refused != nil {

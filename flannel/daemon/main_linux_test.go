@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(failAndLeave())
 	default:
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		status := Main(ctx, os.Args[1:], os.Environ(), &Program{Stdout: os.Stdout, Stderr: os.Stderr, Cluster: memoryCluster})
+		status := Main(ctx, os.Args[1:], os.Environ(), &Program{Stdout: os.Stdout, Stderr: os.Stderr, Cluster: memoryCluster, Offload: noOffload})
 		stop()
 		os.Exit(status)
 	}
