@@ -142,8 +142,8 @@ func (l *Ledger[K]) merge() {
 	slices.SortFunc(l.noted, func(a, b note) int { return cmp.Or(compare(a.key, b.key), cmp.Compare(a.order, b.order)) })
 	list := l.noted[:0]
 	for _, x := range l.noted {
-		if n := len(list); n > 0 && sameKey(list[n-1].key, x.key) {
-			list[n-1].again = list[n-1].again || x.again
+		if first := find(list, x.key); first != nil {
+			first.again = first.again || x.again
 			continue
 		}
 		x.order = len(list)
@@ -151,6 +151,16 @@ func (l *Ledger[K]) merge() {
 	}
 	clear(l.noted[len(list):])
 	l.noted = list
+}
+
+// find returns the note of a key that is not before any of a sorted list. What is no row has no order.
+func find(list []note, key Row) *note {
+	for i := len(list) - 1; i >= 0 && compare(list[i].key, key) == 0; i-- {
+		if sameKey(list[i].key, key) {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // Rows returns the rows of a key, as Set was given them.

@@ -135,6 +135,22 @@ func TestLedgerNilRow(t *testing.T) {
 	}
 }
 
+// What is no row has no order either: each is refused once, and none that has gone.
+func TestLedgerNoRows(t *testing.T) {
+	p := newLeaf(t, control.Config{})
+	var l control.Ledger[int]
+	for i := range 10 {
+		l.Set(i, &control.Flood{VNI: red, VTEP: at(byte(i + 2))})
+	}
+	for i := range 9 {
+		l.Set(i)
+	}
+	err := l.Flush("bgp", p)
+	if list := control.Refused(err); len(list) != 1 || list[0].Row != l.Rows(9)[0] {
+		t.Error(err)
+	}
+}
+
 func TestLedgerWithoutProgrammer(t *testing.T) {
 	var l control.Ledger[int]
 	l.Set(1, control.Flood{VNI: 1})
