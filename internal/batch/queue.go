@@ -52,10 +52,9 @@ func (q *Queue[K]) Pass(f func(K)) (list []K, more bool) {
 		}
 		return list, true
 	}
-	clear(q.in)
-	q.pages = nil // has what was passed
-	if q.long {
-		*q = Queue[K]{} // not as large as the longest for ever
+	if clear(q.in); q.long {
+		q.in = nil // not as large as the longest for ever
 	}
+	q.pages, q.long = nil, false
 	return list, false
 }
