@@ -230,7 +230,7 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 
 // forget removes the notes, and their memory if there was room for many.
 func (l *Ledger[K]) forget() {
-	if clear(l.noted); cap(l.noted) > 8192 {
+	if clear(l.noted); cap(l.noted) > 4096 {
 		l.noted = nil
 	}
 	l.noted = l.noted[:0]
