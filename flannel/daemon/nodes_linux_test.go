@@ -133,7 +133,10 @@ func TestDirectRoutingMoves(t *testing.T) {
 	l.Net.Plug(r, "192.0.2.9/24", l.Switch())
 	want := func(dev string) {
 		t.Helper()
-		p.host.Until("the way is "+dev, func() bool { return strings.Contains(p.host.Run("ip", "route", "get", b.Pod.IPv4.String()), dev) })
+		p.host.Until("the way is "+dev, func() bool {
+			way, err := p.host.Try(t.Context(), "ip", "route", "get", b.Pod.IPv4.String()) // there may be none for a moment
+			return err == nil && strings.Contains(way, dev)
+		})
 		if ttl := pod.PingTTL(b.Pod.IPv4.String()); ttl != 62 {
 			t.Errorf("%s: TTL %d", dev, ttl)
 		}
