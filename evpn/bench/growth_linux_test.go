@@ -48,12 +48,8 @@ var ahead = []string{"nice", "-n", "-15", "env"}
 type growth struct{ *tool.Report }
 
 func (g *growth) run(t *testing.T, who string, routes int) {
-	l := newLab(t)
+	l := offering(t, routes)
 	defer l.stop()
-	for i := range routes {
-		l.Advertise(host(i, vteps[0], 0))
-	}
-	l.leaf.IP("link", "set", "eth0", "down") // no session yet
 	c := startNode(t, l.leaf, append(ahead, datapath+"=kernel")...)
 	defer c.stop()
 	p := startProbe(t, l.leaf)
@@ -89,31 +85,40 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	p.took(byUser)
 	p.took(byKernel)
 	begun := time.Now()
-	for i := range routes {
-		l.Withdraw(host(i, vteps[0], 0).Key)
-	}
+	l.withdraw(routes)
 	g.each("withdrawal of a route", "less than FRR's", who, routes, begun, c.hosts(vteps[0], 0))
 	frames("withdrawal")
 }
 
 // frr measures what a route costs FRR.
 func (g *growth) frr(t *testing.T, who string, routes int) {
-	l := newLab(t)
+	l := offering(t, routes)
 	defer l.stop()
-	for i := range routes {
-		l.Advertise(host(i, vteps[0], 0))
-	}
-	l.leaf.IP("link", "set", "eth0", "down") // no session yet
 	c := startFRR(t, l.leaf)
 	defer c.stop()
 	l.leaf.IP("link", "set", "eth0", "up")
 	up := <-l.up
 	g.each("import of a route by FRR", "", who, routes, up, c.hosts(vteps[0], routes))
 	begun := time.Now()
+	l.withdraw(routes)
+	g.each("withdrawal of a route by FRR", "", who, routes, begun, c.hosts(vteps[0], 0))
+}
+
+// offering returns a lab with routes for the leaf, which has no session yet.
+func offering(t *testing.T, routes int) *lab {
+	l := newLab(t)
+	for i := range routes {
+		l.Advertise(host(i, vteps[0], 0))
+	}
+	l.leaf.IP("link", "set", "eth0", "down")
+	return l
+}
+
+// withdraw takes them back.
+func (l *lab) withdraw(routes int) {
 	for i := range routes {
 		l.Withdraw(host(i, vteps[0], 0).Key)
 	}
-	g.each("withdrawal of a route by FRR", "", who, routes, begun, c.hosts(vteps[0], 0))
 }
 
 // each adds what one of the routes took.
