@@ -142,13 +142,19 @@ func (h *Host) Traceroute(to string) (hops []string) {
 }
 
 // Until waits until ok, and ends the test when it is not within [Timeout]. What is
-// waited for is in the message.
+// waited for is in the message. It asks seldom where a question takes long, so that the
+// questions leave processors to those who are waited for.
 func (h *Host) Until(what string, ok func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(Timeout); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
+	for end := time.Now().Add(Timeout); ; {
+		asked := time.Now()
+		if ok() {
+			return
+		}
+		if asked.After(end) {
 			h.t.Fatalf("lab: host %s: not within %v: %s", h.Name, Timeout, what)
 		}
+		time.Sleep(min(max(2*time.Millisecond, 4*time.Since(asked)), 50*time.Millisecond))
 	}
 }
 
