@@ -32,7 +32,8 @@ KERNEL = linux-image-cloud-amd64
 # Packages whose tests take longest, those first: go test begins in the order it is told, and at the end nobody
 # waits for one of them alone. Many tests wait for a program or a timer, so more run at once than there are processors.
 WIDE = -p $$(($$(nproc) * 3 / 2))
-LONG = ./internal/lab/kernel ./node ./port ./flannel/routed ./offload ./cmd/vxswitchd ./underlay ./underlay/afpacket
+LONG = ./ovsdb ./bgp ./node ./internal/lab/kernel ./cmd/vxswitchd ./evpn ./offload/internal/datapath ./offload ./flannel/daemon ./port $\
+	./ovsdb/internal/server ./discovery/internal/state ./flannel/routed ./flannel ./flannel/etcd ./cmd/vxswitch-cni ./underlay ./underlay/afpacket
 ALL = $(LONG) ./... $(patsubst %,./%/...,$(filter-out release,$(MODULES)))
 
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
