@@ -269,13 +269,18 @@ func TestOutage(t *testing.T) {
 
 	p.Signal(syscall.SIGSTOP) // it does not hear of what comes now
 	l.Etcd.Start()
+	d := l.Theirs(4) // before c goes: else it may get the subnet of c
 	l.Etcd.Ctl(t, "del", flanneldlab.Prefix+"/subnets/"+flannel.Subnet{IPv4: c.Subnets(t)[0]}.Key())
-	d := l.Theirs(4)
 	l.Etcd.Compact(t)
 	p.Signal(syscall.SIGCONT)
 	reach(t, pod.Host, d.Pod.IPv4.String())
 	reach(t, d.Pod.Host, pod.IPv4.String())
-	if got := p.host.Run("ip", "route", "show", "proto", "118"); strings.Contains(got, c.Subnets(t)[0].String()) || !strings.Contains(got, b.Subnets(t)[0].String()) {
+	var got string
+	p.host.Until("the route to the node that has gone goes", func() bool {
+		got = p.host.Run("ip", "route", "show", "proto", "118")
+		return !strings.Contains(got, c.Subnets(t)[0].String())
+	})
+	if !strings.Contains(got, b.Subnets(t)[0].String()) {
 		t.Errorf("routes %s", got)
 	}
 	pod.Ping(b.Pod.IPv4.String(), 1)

@@ -87,6 +87,7 @@ func planes(l *lab) {
 	})
 	l.annotate("bad", "backend-data", `{"VNI":1,"VtepMAC":"02:00:00:00:00:09"}`)
 	a.want("one that is better", "10.244.2.0/24", "10.244.9.0/24")
+	b.want("it, too", "10.244.1.0/24", "10.244.9.0/24") // so its watch has begun: the fake does not tell it what was removed before
 	l.remove("b")
 	a.want("without b", "10.244.9.0/24")
 	if err := <-b.ended; !errors.Is(err, flannel.ErrLost) || b.Status().Phase != flannel.Lost {

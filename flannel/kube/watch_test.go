@@ -11,9 +11,10 @@ import (
 func another(l *lab) {
 	l.node("a", "10.244.7.0/24")
 	s := l.store("a")
-	own := l.acquire(s, network(l, vxlan), request("192.0.2.1"))
 	f := l.follow(s)
-	f.want("the lease", "a")
+	f.want("nothing yet")
+	own := l.acquire(s, network(l, vxlan), request("192.0.2.1"))
+	f.want("the lease", "a") // so the watch has begun: the fake does not tell it what was removed before
 	says := l.annotations("a")
 	l.remove("a")
 	f.want("nothing")

@@ -28,8 +28,8 @@ func TestNoStream(t *testing.T) {
 	} {
 		w := watch.NewFake()
 		s := &Source{Stream: true, Timeout: time.Minute, Version: func() string { return "" },
-			Lister: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-				return &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}, nil
+			Lister: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { // as a client: with an ended context it fails
+				return &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}, ctx.Err()
 			},
 			Begin: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				if o.SendInitialEvents != nil {
