@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A ported is a node of ports alone.
@@ -198,6 +199,48 @@ func TestMembersAlone(t *testing.T) {
 	check.True(t, known.of(closed, &policy.Config{Default: policy.Deny}).members == nil, "what is closed opens by a change of members")
 	d := known.of(nil, was)
 	check.True(t, d.members == nil && d.config == was, "what nobody knows is changed")
+}
+
+// Workloads may change while a Plane runs: ports that are new are closed until their endpoint is known, and others have nothing any more.
+func TestConfigureWorkloads(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{}}
+	p := newPorted(t, n)
+	p.put("profiles/kns.x", `{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`)
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	ports := func() string {
+		for _, port := range []string{"cali1", "vm", "tap9"} { // the node asks for all of them
+			n.add(port)
+		}
+		p.apply()
+		var list []string
+		for _, w := range p.Status().Workloads {
+			list = append(list, fmt.Sprintf("%s %q %q", w.Port, w.Endpoint, w.Closed))
+		}
+		return strings.Join(list, ", ")
+	}
+	n.add("cali1")
+	p.applyPolicies()
+	check.Equal(t, "before", ports(), `cali1 "x/a-k8s-w1-eth0" "", vm "x/a-k8s-vm-eth0" ""`)
+	was := n.has["cali1"]
+
+	next := setting.Clone(p.cfg)
+	next.Workloads.Ports = map[string]string{"tap9": "x/a-k8s-vm-eth0"}
+	check.OK(t, p.Configure(&next))
+	p.routes.Store(false)
+	check.Equal(t, "another port of the endpoint", ports(), `cali1 "x/a-k8s-w1-eth0" "", tap9 "x/a-k8s-vm-eth0" ""`)
+	check.Equal(t, "vm is no workload", n.has["vm"], policy.Filter{})
+	check.Equal(t, "what stays", n.has["cali1"], was)
+	check.True(t, judge(n.has["tap9"].Policy) != "| | ", "the port that is new is closed")
+
+	next.Workloads = Workloads{Ports: map[string]string{"cali1": "x/a-k8s-gone-eth0"}, Unguarded: true}
+	check.OK(t, p.Configure(&next))
+	p.routes.Store(false)
+	check.Equal(t, "another endpoint", ports(), `cali1 "" "no WorkloadEndpoint of the node is known"`)
+	check.Equal(t, "it is closed", judge(n.has["cali1"].Policy), "| | ")
+
+	next.Workloads = Workloads{}
+	check.ErrorHas(t, p.Configure(&next), "calico: Config.Workloads: cannot change while the Plane runs")
 }
 
 // Status says of each workload which policies it has, what of them is not done, and why it is closed.
