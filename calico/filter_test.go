@@ -266,6 +266,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.put("workloadendpoints/x/a-k8s-w3-eth0", endpoint("x", "w3", `"app":"a"`, 2, ""))
 	p.put("workloadendpoints/x/a-k8s-w4-eth0", strings.ReplaceAll(endpoint("x", "w4", `"app":"a"`, 4, ""), "cali4", "tap4"))
 	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	p.put("workloadendpoints/x/a-k8s-w6-eth0", strings.ReplaceAll(endpoint("x", "w6", `"app":"a"`, 6, ""), `"10.65.1.6/32"`, ""))
 	p.put("globalnetworkpolicies/late", `{"spec":{"tier":"gone","ingress":[{"action":"Allow"}]}}`)
 	p.put("networkpolicies/x/p", `{"spec":{"tier":"gone","order":1,"selector":"app == 'a'","ingress":[{"action":"Allow","http":{"methods":["GET"]}}]}}`)
 	p.put("globalnetworkpolicies/usual", `{"spec":{"tier":"default","selector":"app == 'c'"}}`)
@@ -283,6 +284,7 @@ func TestWorkloadStatus(t *testing.T) {
 		"workloadendpoints/x/a-k8s-w3-eth0: spec.interfaceName cali2: is that of workloadendpoints/x/a-k8s-w2-eth0, too: it has no traffic",
 		"workloadendpoints/x/a-k8s-w4-eth0: spec.interfaceName tap4: is no workload by Config.Workloads: nothing is filtered there",
 		"networkpolicies/x/p: spec.ingress[0]: http is not carried",
+		"workloadendpoints/x/a-k8s-w6-eth0: spec.ipNetworks is empty: it has no traffic",
 	} {
 		check.True(t, strings.Contains(problems, want), "problems %s, want %s", problems, want)
 	}
@@ -290,7 +292,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.applyPolicies()
 	check.True(t, strings.HasSuffix(strings.Split(status(), "\n")[0], `"networkpolicies/x/q: could not be read"`), "status %s", status())
 	check.Equal(t, "an endpoint of a closed namespace passes", judge(n.has["cali1"].Policy), "| | ")
-	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 5)
+	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 6)
 }
 
 // However many endpoints are those of no port, and say so, problems have a limit.
