@@ -177,6 +177,8 @@ func (c *Config) checkPools(w *setting.Check) {
 			w.Wrong(at+"Segment", nil, "the segment of the tunnel is required with an encapsulation")
 		case p.Encapsulation == Never && (p.Segment != 0 || p.Tunnel != ""):
 			w.Wrong(at+"Encapsulation", p.Encapsulation, "a segment and a tunnel have no use without an encapsulation")
+		case p.Encapsulation == Never && p.Mode == CrossSubnet:
+			w.Wrong(at+"Encapsulation", p.Encapsulation, "a mode has no use without an encapsulation")
 		}
 		if c.Segment == 0 && len(c.Links) == 0 && (p.Encapsulation == Never || p.Mode == CrossSubnet) {
 			w.Wrong("Segment", nil, "required for ways without a tunnel, which pools[%d] has", i)
@@ -185,7 +187,9 @@ func (c *Config) checkPools(w *setting.Check) {
 	nodes := map[netip.Addr]int{}
 	for i, n := range c.Nodes {
 		at := fmt.Sprintf("Nodes[%d].", i)
-		if err := hostaddr.Neighbour(n.Address); err != nil {
+		if !n.Address.IsValid() {
+			w.Wrong(at+"Address", nil, "the address of the node is required")
+		} else if err := hostaddr.Neighbour(n.Address); err != nil {
 			w.Wrong(at+"Address", n.Address, "%v", err)
 		}
 		if first, ok := nodes[n.Address]; ok {
@@ -264,6 +268,8 @@ func (p *Peer) Check() error {
 		}
 	case !p.Addr.IsValid():
 		w.Wrong("Addr", nil, "the address of the peer is required, or a prefix")
+	case p.Addr.Is6() && p.Addr.IsLinkLocalUnicast():
+		w.Wrong("Addr", p.Addr, "is link-local, and sessions are of no interface here; must be another address of the host")
 	default:
 		if err := hostaddr.Check(p.Addr); err != nil || p.Addr.Is4In6() || p.Addr.Zone() != "" {
 			w.Want("Addr", p.Addr, "the address of a host")

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -128,7 +127,7 @@ func (c *Config) fixed(next *Config) string {
 		return "Node"
 	case c.NoBGP != next.NoBGP:
 		return "NoBGP"
-	case !reflect.DeepEqual(c.Workloads, next.Workloads):
+	case c.Workloads.none() != next.Workloads.none():
 		return "Workloads"
 	}
 	return ""

@@ -20,10 +20,10 @@ var closed = &policy.Config{Default: policy.Deny, Rules: []policy.Rule{{Name: "c
 // policy.Guard of its own, which stay while the port does: flows outlast changes, and what one workload has opened is not open for others.
 type filter struct {
 	node Node
-	cfg  Workloads
 	wake func() // has sync called soon
 
 	mu    sync.Mutex
+	cfg   Workloads          // is replaced, and not changed
 	by    map[string]*target // by port; nil before the datastore is read
 	ports map[string]*guarded
 	round uint64 // of sync
@@ -46,6 +46,14 @@ type guarded struct {
 
 func newFilter(n Node, cfg Workloads, wake func()) *filter {
 	return &filter{node: n, cfg: cfg, wake: wake, ports: map[string]*guarded{}}
+}
+
+// configure changes which ports are workloads. One that is new is closed until the next set.
+func (f *filter) configure(cfg Workloads) error {
+	f.mu.Lock()
+	f.cfg = setting.Clone(cfg)
+	f.mu.Unlock()
+	return f.node.SetPortFilters(f.of)
 }
 
 // has reports whether a port is one of a workload.
@@ -76,11 +84,11 @@ func (w *Workloads) none() bool { return len(w.Prefixes)+len(w.Ports) == 0 }
 
 // of is for Node.SetPortFilters: a port that is new has at once what its endpoint may do, if that is known.
 func (f *filter) of(port string, has policy.Filter) policy.Filter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !f.cfg.has(port) {
 		return policy.Filter{}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	g := f.ports[port]
 	switch {
 	case has.Policy == nil:
@@ -139,15 +147,18 @@ func (f *filter) wanted(port string) (*policy.Config, *policy.GuardConfig) {
 
 // set takes over a plan. What of it is not done here is returned.
 func (f *filter) set(plan *rules.Plan) (list []model.Problem) {
+	f.mu.Lock()
+	cfg := f.cfg
+	f.mu.Unlock()
 	by := map[string]*target{}
 	ports := map[string][]string{} // of endpoints
-	for port, name := range f.cfg.Ports {
+	for port, name := range cfg.Ports {
 		ports[name] = append(ports[name], port)
 	}
 	for i := range plan.Endpoints {
 		e := &plan.Endpoints[i]
 		of := ports[e.Name]
-		if _, other := f.cfg.Ports[e.Interface]; len(of) == 0 && !other && f.cfg.has(e.Interface) {
+		if _, other := cfg.Ports[e.Interface]; len(of) == 0 && !other && cfg.has(e.Interface) {
 			of = []string{e.Interface}
 		}
 		if len(of) == 0 {

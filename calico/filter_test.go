@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A ported is a node of ports alone.
@@ -200,6 +201,48 @@ func TestMembersAlone(t *testing.T) {
 	check.True(t, d.members == nil && d.config == was, "what nobody knows is changed")
 }
 
+// Workloads may change while a Plane runs: ports that are new are closed until their endpoint is known, and others have nothing any more.
+func TestConfigureWorkloads(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{}}
+	p := newPorted(t, n)
+	p.put("profiles/kns.x", `{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`)
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	ports := func() string {
+		for _, port := range []string{"cali1", "vm", "tap9"} { // the node asks for all of them
+			n.add(port)
+		}
+		p.apply()
+		var list []string
+		for _, w := range p.Status().Workloads {
+			list = append(list, fmt.Sprintf("%s %q %q", w.Port, w.Endpoint, w.Closed))
+		}
+		return strings.Join(list, ", ")
+	}
+	n.add("cali1")
+	p.applyPolicies()
+	check.Equal(t, "before", ports(), `cali1 "x/a-k8s-w1-eth0" "", vm "x/a-k8s-vm-eth0" ""`)
+	was := n.has["cali1"]
+
+	next := setting.Clone(p.cfg)
+	next.Workloads.Ports = map[string]string{"tap9": "x/a-k8s-vm-eth0"}
+	check.OK(t, p.Configure(&next))
+	p.routes.Store(false)
+	check.Equal(t, "another port of the endpoint", ports(), `cali1 "x/a-k8s-w1-eth0" "", tap9 "x/a-k8s-vm-eth0" ""`)
+	check.Equal(t, "vm is no workload", n.has["vm"], policy.Filter{})
+	check.Equal(t, "what stays", n.has["cali1"], was)
+	check.True(t, judge(n.has["tap9"].Policy) != "| | ", "the port that is new is closed")
+
+	next.Workloads = Workloads{Ports: map[string]string{"cali1": "x/a-k8s-gone-eth0"}, Unguarded: true}
+	check.OK(t, p.Configure(&next))
+	p.routes.Store(false)
+	check.Equal(t, "another endpoint", ports(), `cali1 "" "no WorkloadEndpoint of the node is known"`)
+	check.Equal(t, "it is closed", judge(n.has["cali1"].Policy), "| | ")
+
+	next.Workloads = Workloads{}
+	check.ErrorHas(t, p.Configure(&next), "calico: Config.Workloads: cannot change while the Plane runs")
+}
+
 // Status says of each workload which policies it has, what of them is not done, and why it is closed.
 func TestWorkloadStatus(t *testing.T) {
 	n := &ported{has: map[string]policy.Filter{}}
@@ -223,6 +266,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.put("workloadendpoints/x/a-k8s-w3-eth0", endpoint("x", "w3", `"app":"a"`, 2, ""))
 	p.put("workloadendpoints/x/a-k8s-w4-eth0", strings.ReplaceAll(endpoint("x", "w4", `"app":"a"`, 4, ""), "cali4", "tap4"))
 	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	p.put("workloadendpoints/x/a-k8s-w6-eth0", strings.ReplaceAll(endpoint("x", "w6", `"app":"a"`, 6, ""), `"10.65.1.6/32"`, ""))
 	p.put("globalnetworkpolicies/late", `{"spec":{"tier":"gone","ingress":[{"action":"Allow"}]}}`)
 	p.put("networkpolicies/x/p", `{"spec":{"tier":"gone","order":1,"selector":"app == 'a'","ingress":[{"action":"Allow","http":{"methods":["GET"]}}]}}`)
 	p.put("globalnetworkpolicies/usual", `{"spec":{"tier":"default","selector":"app == 'c'"}}`)
@@ -240,6 +284,7 @@ func TestWorkloadStatus(t *testing.T) {
 		"workloadendpoints/x/a-k8s-w3-eth0: spec.interfaceName cali2: is that of workloadendpoints/x/a-k8s-w2-eth0, too: it has no traffic",
 		"workloadendpoints/x/a-k8s-w4-eth0: spec.interfaceName tap4: is no workload by Config.Workloads: nothing is filtered there",
 		"networkpolicies/x/p: spec.ingress[0]: http is not carried",
+		"workloadendpoints/x/a-k8s-w6-eth0: spec.ipNetworks is empty: it has no traffic",
 	} {
 		check.True(t, strings.Contains(problems, want), "problems %s, want %s", problems, want)
 	}
@@ -247,7 +292,7 @@ func TestWorkloadStatus(t *testing.T) {
 	p.applyPolicies()
 	check.True(t, strings.HasSuffix(strings.Split(status(), "\n")[0], `"networkpolicies/x/q: could not be read"`), "status %s", status())
 	check.Equal(t, "an endpoint of a closed namespace passes", judge(n.has["cali1"].Policy), "| | ")
-	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 5)
+	check.Equal(t, "resources", p.Status().Resources["workloadendpoints"], 6)
 }
 
 // However many endpoints are those of no port, and say so, problems have a limit.

@@ -85,8 +85,8 @@ func New(n Node, c *Config) (*Plane, error) {
 }
 
 // Configure changes the settings, before or while Run runs. Routes and sessions that stay as they are go on, also if Etcd or Datastore is another one.
-// Owner and Log stay, and so do Node, NoBGP and Workloads: an error says that one of these is another one, for which a new Plane is needed, and nothing
-// has changed then.
+// Owner and Log stay, and so do Node, NoBGP and whether there are Workloads: an error says that one of these is another one, for which a new Plane is
+// needed, and nothing has changed then.
 func (p *Plane) Configure(c *Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -96,6 +96,12 @@ func (p *Plane) Configure(c *Config) error {
 	if key := p.cfg.fixed(c); key != "" {
 		return fmt.Errorf("calico: Config.%s: cannot change while the Plane runs", key)
 	}
+	ports := p.filter != nil && !reflect.DeepEqual(p.cfg.Workloads, c.Workloads)
+	if ports {
+		if err := p.filter.configure(c.Workloads); err != nil {
+			return err
+		}
+	}
 	other := p.cfg.Datastore != c.Datastore || !reflect.DeepEqual(p.cfg.Etcd, c.Etcd)
 	p.cfg = setting.Clone(*c)
 	if other && p.moved != nil {
@@ -103,6 +109,9 @@ func (p *Plane) Configure(c *Config) error {
 	}
 	if p.store != nil {
 		p.routes.Store(true)
+		if ports {
+			p.policies.Store(true)
+		}
 		p.loop.Wake()
 	}
 	return nil

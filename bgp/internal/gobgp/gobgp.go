@@ -1,6 +1,7 @@
 package gobgp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,15 +126,26 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 	}
 	switch st.DisconnectReason {
 	case api.PeerState_DISCONNECT_REASON_UNSPECIFIED, api.PeerState_DISCONNECT_REASON_IDLE_TIMER_EXPIRED: // before the next attempt
-	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN: // end has said why
+	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN:
+		why = cmp.Or(b.noted(peer), why) // by end
 	default:
 		b.note(peer, why)
 	}
 	if up[peer] {
 		delete(up, peer)
 		b.up.Delete(peer)
-		h.Session(peer, false, why)
+		h.Session(peer, false, cmp.Or(why, ours))
 	}
+}
+
+// ours is why a session has ended of which nothing else says so.
+const ours = "ended here: the peer has other settings, or is none any more"
+
+// noted returns what note keeps.
+func (b *BGP) noted(peer netip.Addr) string {
+	b.whyMu.Lock()
+	defer b.whyMu.Unlock()
+	return b.why[peer]
 }
 
 // note keeps why a session has ended.
@@ -148,7 +160,7 @@ func (b *BGP) keep(list map[netip.Addr]string, peer netip.Addr, why string) {
 	list[peer] = why
 }
 
-// forget is for a peer with new settings.
+// forget is for a peer with new settings, or none.
 func (b *BGP) forget(peer netip.Addr) {
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()

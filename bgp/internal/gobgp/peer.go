@@ -100,6 +100,7 @@ func (b *BGP) peerOf(addr netip.Addr) (peer engine.Peer) {
 func (b *BGP) remove(p *engine.Peer) error {
 	ctx := context.Background()
 	if !p.Prefix.IsValid() {
+		b.forget(p.Addr)
 		return b.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: name(p)})
 	}
 	errs := []error{b.server.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{Prefix: name(p), PeerGroup: name(p)})}

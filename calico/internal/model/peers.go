@@ -145,6 +145,10 @@ func (b *peering) refuses(name string, p *resource.Peer) bool {
 
 // router adds the session with an address.
 func (b *peering) router(name string, p *resource.Peer, everyone bool) {
+	if is4 := p.IP.Is4(); !b.own.Of(is4).BGP {
+		b.problem("bgppeers/"+name, "is left out: %v needs spec.bgp.%sAddress of nodes/%s", p.IP, family(is4), b.c.Node)
+		return
+	}
 	s := session{from: "bgppeers/" + name, Peer: bgp.Peer{Addr: p.IP, AS: cmp.Or(p.AS, b.global.AS), Port: p.Port}}
 	if s.Port == 0 {
 		if list := b.nodesAt(p); len(list) > 0 {

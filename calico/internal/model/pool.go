@@ -45,11 +45,20 @@ func (x *compiler) readPools() {
 		if r.NAT {
 			x.problem(of, "spec.natOutgoing is not carried: packets to the outside keep the address of the workload")
 		}
-		if e := x.own.Of(r.Prefix.Addr().Is4()); p.kind == bgp.VXLAN && !p.refused && !p.Services && !e.VXLAN.IsValid() {
-			x.problem("nodes/"+x.c.Node, "has no address of a VXLAN device, which ippools/%s needs: other nodes send it nothing", name)
+		is4 := r.Prefix.Addr().Is4()
+		if e := x.own.Of(is4); p.kind == bgp.VXLAN && !p.refused && !p.Services && !e.VXLAN.IsValid() {
+			x.problem("nodes/"+x.c.Node, "has no spec.%sVXLANTunnelAddr, which ippools/%s needs: other nodes send it nothing", family(is4), name)
 		}
 		x.pools = append(x.pools, p)
 	}
+}
+
+// family begins the names of fields.
+func family(is4 bool) string {
+	if is4 {
+		return "ipv4"
+	}
+	return "ipv6"
 }
 
 func mode(m resource.Mode) bgp.Mode {

@@ -160,7 +160,11 @@ func TestRows(t *testing.T) {
 			"nodes/remotehostname": `{"bgp":{"ipv4Address":"192.168.0.2/24","ipv6Address":"2001:db8::2/64"},"ipv4VXLANTunnelAddr":"10.0.1.0","ipv6VXLANTunnelAddr":"fd00::1","vxlanTunnelMACAddrV6":"02:00:00:00:00:02"}`}),
 			[]string{"10.0.1.0/29 " + toRemote, "fd00::/122 vni 4096 mac 02:00:00:00:00:02 vtep 2001:db8::2 tunnel six"}, "", ""},
 		{"no device here", vxlan.onto(data{"nodes/localhostname": `{"bgp":{"ipv4Address":"192.168.0.1/24"}}`}), []string{"10.0.1.0/29 " + toRemote}, "",
-			"nodes/localhostname: has no address of a VXLAN device, which ippools/pool needs"},
+			"nodes/localhostname: has no spec.ipv4VXLANTunnelAddr, which ippools/pool needs"},
+		{"no IPv6 device here", vxlan.onto(data{"ippools/six": `{"cidr":"fd00::/48","vxlanMode":"Always"}`}), []string{"10.0.1.0/29 " + toRemote}, "",
+			"nodes/localhostname: has no spec.ipv6VXLANTunnelAddr, which ippools/six needs"},
+		{"a peer of another family", vxlan.onto(data{"bgppeers/tor": `{"peerIP":"2001:db8::9","asNumber":65001}`}), []string{"10.0.1.0/29 " + toRemote}, "",
+			"bgppeers/tor: is left out: 2001:db8::9 needs spec.bgp.ipv6Address of nodes/localhostname"},
 		{"a wrong block", vxlan.onto(data{"block 10.0.1.0/29": block("10.0.2.0/29", "remotehostname")}), nil, "", `blocks/10.0.1.0/29: cidr "10.0.2.0/29": must be that of the key`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

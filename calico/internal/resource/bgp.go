@@ -27,7 +27,7 @@ type Configuration struct {
 type rawConfiguration struct {
 	Spec struct {
 		NodeToNodeMeshEnabled *bool           `json:"nodeToNodeMeshEnabled"`
-		ASNumber              asNumber        `json:"asNumber"`
+		ASNumber              json.RawMessage `json:"asNumber"`
 		ListenPort            uint16          `json:"listenPort"`
 		NodeMeshPassword      json.RawMessage `json:"nodeMeshPassword"`
 		ProgramClusterRoutes  string          `json:"programClusterRoutes"`
@@ -42,7 +42,10 @@ type rawConfiguration struct {
 
 func (r *rawConfiguration) read() (*Configuration, error) {
 	s := &r.Spec
-	c := &Configuration{AS: uint32(s.ASNumber), Port: s.ListenPort, Password: given(s.NodeMeshPassword), NoMesh: s.NodeToNodeMeshEnabled != nil && !*s.NodeToNodeMeshEnabled}
+	c := &Configuration{Port: s.ListenPort, Password: given(s.NodeMeshPassword), NoMesh: s.NodeToNodeMeshEnabled != nil && !*s.NodeToNodeMeshEnabled}
+	if err := readAS("spec.asNumber", s.ASNumber, &c.AS); err != nil {
+		return nil, err
+	}
 	switch s.ProgramClusterRoutes {
 	case "", "EnabledNoEncapOnly":
 		c.Direct = true
@@ -94,8 +97,8 @@ type rawPeer struct {
 		Node                     string          `json:"node"`
 		NodeSelector             string          `json:"nodeSelector"`
 		PeerIP                   string          `json:"peerIP"`
-		ASNumber                 asNumber        `json:"asNumber"`
-		LocalASNumber            asNumber        `json:"localASNumber"`
+		ASNumber                 json.RawMessage `json:"asNumber"`
+		LocalASNumber            json.RawMessage `json:"localASNumber"`
 		PeerSelector             string          `json:"peerSelector"`
 		KeepOriginalNextHop      bool            `json:"keepOriginalNextHop"`
 		NextHopMode              string          `json:"nextHopMode"`
@@ -114,9 +117,12 @@ type rawPeer struct {
 func (r *rawPeer) read() (p *Peer, err error) {
 	s := &r.Spec
 	p = &Peer{
-		Node: s.Node, AS: uint32(s.ASNumber), LocalAS: uint32(s.LocalASNumber), OwnAS: int(s.NumAllowedLocalASNumbers), NoSource: s.SourceAddress == "None",
+		Node: s.Node, OwnAS: int(s.NumAllowedLocalASNumbers), NoSource: s.SourceAddress == "None",
 		Manual: s.ReversePeering == "Manual", Password: given(s.Password), Workloads: s.LocalWorkloadSelector != "", TTLSecurity: s.TTLSecurity > 0,
 		Filters: s.Filters, HasSelection: s.Node != "" || s.NodeSelector != "",
+	}
+	if err := cmp.Or(readAS("spec.asNumber", s.ASNumber, &p.AS), readAS("spec.localASNumber", s.LocalASNumber, &p.LocalAS)); err != nil {
+		return nil, err
 	}
 	if p.Nodes, err = choose("spec.nodeSelector", s.NodeSelector); err != nil {
 		return nil, err

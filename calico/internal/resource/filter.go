@@ -174,6 +174,11 @@ func priority(field string, n int64) (uint32, error) {
 	return uint32(n), nil
 }
 
+// An asNumber is one of a path.
+type asNumber uint32
+
+func (a *asNumber) UnmarshalJSON(b []byte) error { return readAS("AS number", b, (*uint32)(a)) }
+
 func numbers(list []asNumber) (out []uint32) {
 	for _, n := range list {
 		out = append(out, uint32(n))

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"crypto/sha1"
+	"encoding/json"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
@@ -41,11 +42,11 @@ type rawNode struct {
 	} `json:"metadata"`
 	Spec struct {
 		BGP *struct {
-			ASNumber                asNumber `json:"asNumber"`
-			IPv4Address             string   `json:"ipv4Address"`
-			IPv6Address             string   `json:"ipv6Address"`
-			IPv4IPIPTunnelAddr      string   `json:"ipv4IPIPTunnelAddr"`
-			RouteReflectorClusterID string   `json:"routeReflectorClusterID"`
+			ASNumber                json.RawMessage `json:"asNumber"`
+			IPv4Address             string          `json:"ipv4Address"`
+			IPv6Address             string          `json:"ipv6Address"`
+			IPv4IPIPTunnelAddr      string          `json:"ipv4IPIPTunnelAddr"`
+			RouteReflectorClusterID string          `json:"routeReflectorClusterID"`
 		} `json:"bgp"`
 		IPv4VXLANTunnelAddr  string `json:"ipv4VXLANTunnelAddr"`
 		IPv6VXLANTunnelAddr  string `json:"ipv6VXLANTunnelAddr"`
@@ -67,7 +68,7 @@ func (r *rawNode) read() (n *Node, err error) {
 	}
 	s := &r.Spec
 	if b := s.BGP; b != nil {
-		n.AS = uint32(b.ASNumber)
+		err = readAS("spec.bgp.asNumber", b.ASNumber, &n.AS)
 		keep(&n.Cluster, "spec.bgp.routeReflectorClusterID", b.RouteReflectorClusterID, true)
 		keep(&n.IPv4.IPIP, "spec.bgp.ipv4IPIPTunnelAddr", b.IPv4IPIPTunnelAddr, true)
 		if err == nil {

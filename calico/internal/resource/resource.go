@@ -87,29 +87,27 @@ func wrong(field string, value any, format string, args ...any) error {
 	return fmt.Errorf("%s %q: %s", field, v, fmt.Sprintf(format, args...))
 }
 
-// An asNumber is a number, or a text with one or with its two halves ("1.10").
-type asNumber uint32
-
-func (a *asNumber) UnmarshalJSON(b []byte) error {
-	text := strings.Trim(string(b), `"`)
-	if text == "null" {
+// readAS reads an AS number, which is a number, or a text with one or with its two halves ("1.10").
+func readAS(field string, raw json.RawMessage, to *uint32) error {
+	text := strings.Trim(string(raw), `"`)
+	if !given(raw) {
 		return nil
 	}
 	high, low, halves := strings.Cut(text, ".")
 	if !halves {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return wrong("AS number", text, "must be 1 to 4294967295")
+			return wrong(field, text, "must be 1 to 4294967295")
 		}
-		*a = asNumber(n)
+		*to = uint32(n)
 		return nil
 	}
 	h, err1 := strconv.ParseUint(high, 10, 16)
 	l, err2 := strconv.ParseUint(low, 10, 16)
 	if err1 != nil || err2 != nil {
-		return wrong("AS number", text, "must be two numbers up to 65535")
+		return wrong(field, text, "must be two numbers up to 65535")
 	}
-	*a = asNumber(h<<16 | l)
+	*to = uint32(h<<16 | l)
 	return nil
 }
 

@@ -169,7 +169,7 @@ func (x *reader) icmp(field string, r *rawICMP) *ICMP {
 	case r.Code != nil && (*r.Code < 0 || *r.Code > 255):
 		x.wrong(wrong(field+".code", *r.Code, "must be 0 to 255"))
 	case x.Protocol != protoICMP && x.Protocol != protoICMPv6:
-		x.wrong(wrong(field, "", "must be there only with protocol ICMP or ICMPv6"))
+		x.wrong(wrong(field, fmt.Sprint("type ", *r.Type), "must be there only with protocol ICMP or ICMPv6"))
 	case r.Code == nil:
 		return &ICMP{Type: uint8(*r.Type)}
 	default:

@@ -39,7 +39,7 @@ func TestWrongRules(t *testing.T) {
 		`"destination":{"notPorts":["http"]}`:                 {"", "", `destination.notPorts "http": must be there only with protocol`},
 		`"protocol":"TCP","destination":{"ports":["90:80"]}`:  {"", "udp ping", "must be ports up to 65535, the least first"},
 		`"protocol":"TCP","destination":{"ports":[80,70000]}`: {"", "udp ping", `"70000": must be 0 to 65535`},
-		`"icmp":{"type":8}`:                                   {"", "", "icmp \"\": must be there only with protocol ICMP or ICMPv6"},
+		`"icmp":{"type":8}`:                                   {"", "", "icmp \"type 8\": must be there only with protocol ICMP or ICMPv6"},
 		`"protocol":"ICMP","icmp":{"code":8}`:                 {"", "client client6 office nobody udp", "icmp.type \"\": is required with a code"},
 		`"protocol":"ICMP","notICMP":{"type":255}`:            {"", "client client6 office nobody udp", `notICMP.type "255": must be 0 to 254`},
 	} {

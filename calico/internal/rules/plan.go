@@ -147,8 +147,12 @@ func (x *Compiler) compile(node string, s *model.Store, keys []resource.Key, kno
 	x.notCarried(node)
 	x.made = map[string]*made{}
 	chosen := map[string]*choice{}
-	of := func(e *resource.Endpoint) bool { return e.Node == node && len(e.Addrs) > 0 }
+	of := func(e *resource.Endpoint) bool { return e.Node == node }
 	for name, e := range model.Some(s, resource.KindWorkload, of) {
+		if len(e.Addrs) == 0 {
+			x.problem("workloadendpoints/"+name, "spec.ipNetworks is empty: it has no traffic")
+			continue
+		}
 		for _, field := range e.NotCarried {
 			x.problem("workloadendpoints/"+name, "%s is not carried", field)
 		}

@@ -16,12 +16,12 @@ import (
 func (c *Config) routed(r *conf.Report, b *bgp.Config) {
 	c.vrf(r, "bgp.vrf", b.VRF)
 	if b.Segment != 0 {
-		c.gatewayIn(r, "bgp.segment", b.Segment, b.VRF)
+		c.network(r, "bgp.", b.Segment, b.Routers, b.VRF)
 		c.reached(r, "bgp.addresses", b.Addresses, b.VRF)
 	}
 	for i, l := range b.Links {
 		at := fmt.Sprintf("bgp.links[%d].", i)
-		c.gatewayIn(r, at+"segment", l.Segment, b.VRF)
+		c.network(r, at, l.Segment, l.Routers, b.VRF)
 		c.reached(r, at+"addresses", l.Addresses, b.VRF)
 		for e, vni := range map[bgp.Encapsulation]frame.VNI{bgp.IPIP: l.IPIP, bgp.VXLAN: l.VXLAN} {
 			if key := at + e.String(); vni != 0 {
@@ -49,7 +49,7 @@ func (c *Config) member(r *conf.Report, k *calico.Config) {
 	}
 	c.vrf(r, "calico.vrf", k.VRF)
 	if k.Segment != 0 {
-		c.gatewayIn(r, "calico.segment", k.Segment, k.VRF)
+		c.network(r, "calico.", k.Segment, k.Routers, k.VRF)
 	}
 	for e, t := range map[bgp.Encapsulation]calico.Tunnel{bgp.IPIP: k.IPIP, bgp.VXLAN: k.VXLAN} {
 		at := "calico." + e.String() + "."
@@ -62,6 +62,24 @@ func (c *Config) member(r *conf.Report, k *calico.Config) {
 		}
 		if s != nil && t.IPv6 != "" {
 			c.carries(r, at, at+"segment", s, e, "ipv6", t.IPv6)
+		}
+	}
+}
+
+// network adds errors for a segment that is no network of nodes, and for routers on it that no packet would reach.
+func (c *Config) network(r *conf.Report, at string, vni frame.VNI, routers []netip.Addr, vrf string) {
+	s := c.gatewayIn(r, at+"segment", vni, vrf)
+	if s == nil || r.Failed("segments") {
+		return
+	}
+	if s.Gateway.MAC.IsZero() {
+		r.Fail(at+"segment", vni, "has a tunnel or a port for IP; must be the segment of a port on the network of the nodes")
+		return
+	}
+	for i, a := range routers {
+		key := fmt.Sprintf("%srouters[%d]", at, i)
+		if err := s.Gateway.CheckNextHop(netip.Prefix{}, a); err != nil && !r.Failed(key) {
+			r.Fail(key, a, "%v", err)
 		}
 	}
 }

@@ -45,6 +45,10 @@ const ways = `{"tunnels": [{"name": "t", "type": "ipip", "local": "10.0.0.1"}, {
 "segments": [{"vni": 1, "gateway": {"vrf": "w", "mac": "02:00:00:00:00:01"}}, {"vni": 2, "gateway": {"vrf": "v"}, "tunnels": [{"tunnel": "t"}]}, {"vni": 3, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}, "tunnels": [{"tunnel": "u"}]}],
 `
 
+// networks are two of nodes.
+const networks = `{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.1.0.1/24"]}}, {"vni": 2, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.2.0.1/24"]}}],
+`
+
 // Errors in the node's part and in sections are in one list, with their places; one in a section that refers to the node's part, too.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
@@ -143,6 +147,12 @@ func TestErrors(t *testing.T) {
 4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or :: for all
 4:237: calico.routerID: ::1: must be an IPv4 address other than 0.0.0.0
 4:256: calico.distance: 256: must be 0 to 255`,
+		ways + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "segment": 2, "routers": ["10.0.0.9"]}}`:                `3:65: bgp.segment: 2: has a tunnel or a port for IP; must be the segment of a port on the network of the nodes`,
+		networks + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "segment": 1, "routers": ["10.1.0.1", "fd00::1"]}}`: `2:80: bgp.routers[0]: 10.1.0.1: is an address of the interface itself; must be the address of another host`,
+		networks + `"bgp": {"as": 1, "routerID": "10.0.0.1", "vrf": "v", "links": [{"segment": 1, "routers": ["10.1.0.255"]}, {"segment": 2, "routers": ["10.1.0.9"]}]},
+"calico": {"node": "a", "vrf": "v", "noBGP": true, "segment": 1, "routers": ["10.2.0.9"]}}`: `2:91: bgp.links[0].routers[0]: 10.1.0.255: is the broadcast address of its network; must be the address of one host
+2:134: bgp.links[1].routers[0]: 10.1.0.9: is in none of the networks of the interface; must be in one of [10.2.0.1/24]
+3:78: calico.routers[0]: 10.2.0.9: is in none of the networks of the interface; must be in one of [10.1.0.1/24]`,
 		`{"ovsdb": {}}`: "1:11: ovsdb.target: unix:PATH, tcp:IP[:PORT] or ssl:IP[:PORT] is required, or in its place listen or database\n1:11: ovsdb.name: the name of the Physical_Switch is required\n1:11: ovsdb.tunnel: the name of a tunnel is required",
 		`{"ovsdb": {"target": "tcp:10.0.0.9:6640", "name": "us", "tunnel": "vx", "ports": ["a", "a"], "keyFile": "k"}}`:                   "1:67: ovsdb.tunnel: \"vx\": no such tunnel\n1:88: ovsdb.ports[1]: \"a\": ports[0] is this port already\n1:105: ovsdb.keyFile: \"k\": is for ssl and pssl only; managers with ssl need all three files",
 		`{"tunnels": [{"name": "vx", "type": "gpe", "local": "10.0.0.1"}], "ovsdb": {"target": "unix:/s", "name": "us", "tunnel": "vx"}}`: "1:122: ovsdb.tunnel: \"vx\": tunnels[0] must have the type vxlan",
