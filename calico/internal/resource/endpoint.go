@@ -75,7 +75,7 @@ func (r *rawWorkload) read(namespace, name string) (*Endpoint, error) {
 	}
 	for _, text := range s.IPNetworks {
 		p, ok := netOrAddr(text)
-		if !ok {
+		if !ok || !p.IsSingleIP() {
 			return nil, wrong("spec.ipNetworks", text, "must be an address, or one with /32 or /128")
 		}
 		e.Addrs = append(e.Addrs, p.Addr())

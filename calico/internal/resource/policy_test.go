@@ -121,6 +121,7 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindGlobalPolicy, "p"}, `{spec`, "must be JSON: invalid character"},
 		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"spec":{"node":"a"}}`, `spec.node "a": must be that of the key`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1%x"]}}`, "spec.ipNetworks"},
+		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1/24"]}}`, `spec.ipNetworks "10.0.0.1/24": must be an address, or one with /32 or /128`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ports":[{"name":"x","protocol":"XYZ","port":1}]}}`, `spec.ports.protocol "XYZ": must be 1 to 255, TCP`},
 		{Key{KindFelix, "default"}, `{"spec":{"vxlanPort":65536}}`, `spec.vxlanPort "65536": must be 1 to 65535`},
 		{Key{KindFelix, "default"}, `{"spec":{"workloadSourceSpoofing":"All"}}`, `spec.workloadSourceSpoofing "All": must be Any or Disabled`},
