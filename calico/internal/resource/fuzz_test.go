@@ -3,6 +3,8 @@ package resource
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bgp"
 )
 
 // Any key with any value: what is read is a resource that others can rely on.
@@ -56,9 +58,11 @@ func FuzzResource(f *testing.F) {
 				host(netip.PrefixFrom(v.IP, 0), v.IP.Is4())
 			}
 		case *Filter:
-			for _, r := range append(v.Import, v.Export...) {
-				if r.Min > r.Max || r.Prefix.IsValid() != (r.Operator != "") || r.Prefix.IsValid() && r.Prefix.Addr().Is4() == r.IPv6 {
-					t.Errorf("%+v", r)
+			for is4, rules := range map[bool][]bgp.FilterRule{true: append(v.ImportV4, v.ExportV4...), false: append(v.ImportV6, v.ExportV6...)} {
+				for _, r := range rules {
+					if r.Min > r.Max || !r.Prefix.IsValid() && r.Operator != 0 || r.Prefix.IsValid() && r.Prefix.Addr().Is4() != is4 {
+						t.Errorf("%+v", r)
+					}
 				}
 			}
 		case *Policy:

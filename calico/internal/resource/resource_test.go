@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -91,13 +92,13 @@ func TestValues(t *testing.T) {
 		{Key{KindPeer, "p"}, `{"spec":{"localWorkloadSelector":"all()","asNumber":1,"password":{"secretKeyRef":{}},"ttlSecurity":1,"localASNumber":5}}`,
 			&Peer{AS: 1, Workloads: true, Password: true, TTLSecurity: true, LocalAS: 5}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"min":24,"max":30},"action":"Accept"},{"action":"Reject"}],"exportV6":[{"cidr":"fd00::/8","matchOperator":"NotEqual","source":"RemotePeers","interface":"*.calico","peerType":"eBGP","communities":{"values":["1:2"]},"priority":100,"asPathPrefix":[1,"1.2"],"action":"Reject"},{"operations":[{"addCommunity":{"value":"1:2:3"}},{"prependASPath":{"prefix":[7,"8"]}},{"setPriority":{"value":9}}],"action":"Accept"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Min: 24, Max: 30, Accept: true}, {}},
-				Export: []Rule{{IPv6: true, Prefix: network("fd00::/8"), Operator: "NotEqual", Source: "RemotePeers", PeerType: "eBGP", Community: "1:2", ASPath: []uint32{1, 1<<16 | 2}, Priority: 100, More: []string{"interface"}},
-					{IPv6: true, Accept: true, Operations: []Operation{{AddCommunity: "1:2:3"}, {PrependASPath: []uint32{7, 8}}, {SetPriority: 9}}}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Min: 24, Max: 30}, {Action: bgp.Reject}},
+				ExportV6: []bgp.FilterRule{{Prefix: network("fd00::/8"), Operator: bgp.NotEqual, Source: bgp.RemotePeers, PeerType: bgp.External, Community: "1:2", ASPathPrefix: []uint32{1, 1<<16 | 2}, Priority: 100, Action: bgp.Reject},
+					{Operations: []bgp.Operation{{AddCommunity: "1:2:3"}, {PrependASPath: []uint32{7, 8}}, {SetPriority: 9}}}}}, "interface"}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"max":24},"action":"Accept"},{"cidr":"10.0.0.0/8","matchOperator":"NotIn","prefixLength":{"min":0},"action":"Reject"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Max: 24, Accept: true}, {Prefix: network("10.0.0.0/8"), Operator: "NotIn", Max: 32}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Max: 24}, {Prefix: network("10.0.0.0/8"), Operator: bgp.NotIn, Max: 32, Action: bgp.Reject}}}, ""}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"min":1,"max":24},"action":"Accept"},{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"max":7},"action":"Reject"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Max: 24, Accept: true}, {Prefix: network("10.0.0.0/8"), Operator: "In", Max: 7, More: []string{"prefixLength"}}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Max: 24}, {Prefix: network("10.0.0.0/8"), Max: 7, Action: bgp.Reject}}}, "prefixLength"}},
 		{Key{KindBlock, "10.0.0.0/30"}, `{"cidr":"10.0.0.0/30","affinity":"host:n","affinity_claim_time":null,"allocations":[0,1,null,2],"unallocated":[2],"attributes":[{"handle_id":"h","secondary":{"node":"n"}},{"secondary":{"node":"m"}},{}],"sequenceNumber":4,"sequenceNumberForAllocation":{"0":1},"deleted":false}`,
 			&Block{Prefix: network("10.0.0.0/30"), Node: "n", Borrowed: []Address{{ip("10.0.0.1"), "m"}}}},
 		{Key{KindBlock, "10.0.0.0/30"}, `{"cidr":"10.0.0.0/30","affinity":"virtual:load-balancer","allocations":[7,-1]}`, &Block{Prefix: network("10.0.0.0/30")}},
