@@ -44,7 +44,7 @@ func FuzzResource(f *testing.F) {
 		}
 		switch v := v.(type) {
 		case *Pool:
-			if v.Prefix != v.Prefix.Masked() || v.Prefix.Bits() == 0 || v.IPIP != Never && v.VXLAN != Never {
+			if v.Prefix != v.Prefix.Masked() || v.Prefix.Bits() == 0 || v.Encapsulation == bgp.Never && v.Mode != 0 {
 				t.Errorf("%+v", v)
 			}
 		case *Node:

@@ -73,9 +73,9 @@ func TestValues(t *testing.T) {
 		want  any
 	}{
 		{Key{KindPool, "p"}, `{"kind":"IPPool","apiVersion":"projectcalico.org/v3","metadata":{"name":"p","uid":"5e9d","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"cidr":"192.168.0.0/16","vxlanMode":"Never","ipipMode":"CrossSubnet","natOutgoing":true,"blockSize":26,"nodeSelector":"all()","allowedUses":["Workload","Tunnel"],"assignmentMode":"Automatic"}}`,
-			&Pool{Prefix: network("192.168.0.0/16"), IPIP: CrossSubnet, VXLAN: Never, NAT: true}},
+			&Pool{Prefix: network("192.168.0.0/16"), Encapsulation: bgp.IPIP, Mode: bgp.CrossSubnet, NAT: true}},
 		{Key{KindPool, "p"}, `{"spec":{"cidr":"fd00::/48","vxlanMode":"Always","disableBGPExport":true,"allowedUses":["LoadBalancer"]}}`,
-			&Pool{Prefix: network("fd00::/48"), IPIP: Never, VXLAN: Always, NoExport: true, Services: true}},
+			&Pool{Prefix: network("fd00::/48"), Encapsulation: bgp.VXLAN, NoExport: true, Services: true}},
 		{Key{KindNode, "n"}, `{"kind":"Node","metadata":{"name":"n","labels":{"rack":"a"}},"spec":{"bgp":{"asNumber":65001,"ipv4Address":"192.0.2.1/24","ipv6Address":"2001:db8::1","ipv4IPIPTunnelAddr":"192.168.0.1","routeReflectorClusterID":"1.0.0.1"},"ipv4VXLANTunnelAddr":"192.168.0.2","vxlanTunnelMACAddr":"66:00:00:00:00:01","addresses":[{"address":"203.0.113.1","type":"InternalIP"}],"wireguard":{}},"status":{}}`,
 			&Node{Labels: selector.Labels{"rack": "a"}, AS: 65001, Cluster: ip("1.0.0.1"),
 				IPv4: Ends{Network: network("192.0.2.1/24"), BGP: true, IPIP: ip("192.168.0.1"), VXLAN: ip("192.168.0.2"), MAC: frame.MAC{0x66, 5: 1}},
