@@ -103,7 +103,7 @@ func sane(t *testing.T, rules *Rules) {
 		numbers := len(r.Src.Ports) + len(r.Src.NotPorts) + len(r.Dst.Ports) + len(r.Dst.NotPorts)
 		names := len(r.Src.Names) + len(r.Src.NotNames) + len(r.Dst.Names) + len(r.Dst.NotNames)
 		if !known && len(r.Wrong) == 0 || numbers > 0 && !hasPorts(r.Protocol) || names > 0 && r.Protocol != 0 && !hasPorts(r.Protocol) ||
-			(r.ICMP != nil || r.NotICMP != nil) && r.Protocol != protoICMP && r.Protocol != protoICMPv6 {
+			len(r.ICMP)+len(r.NotICMP) > 0 && r.Protocol != protoICMP && r.Protocol != protoICMPv6 {
 			t.Errorf("%+v", r)
 		}
 		for _, list := range [][]netip.Prefix{r.Src.Nets, r.Src.NotNets, r.Dst.Nets, r.Dst.NotNets} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // Values of policy as calicoctl and Calico's CNI plugin of v3.33 write them. Selectors are shown as their texts.
@@ -94,7 +95,7 @@ func TestRuleValue(t *testing.T) {
 	}
 	want := PolicyRule{Field: "spec.ingress[1]", Action: Deny, IPVersion: 4, Protocol: 6, NotProtocol: 17, Dst: Entity{Selector: dst},
 		Src: Entity{Nets: []netip.Prefix{network("10.0.0.0/8")}, NotNets: []netip.Prefix{network("10.1.0.0/16")}, Selector: src,
-			Ports: []Ports{{80, 80}, {81, 82}}, Names: []string{"http"}, NotPorts: []Ports{{90, 90}}, NotNames: []string{"dns"}}}
+			Ports: []policy.PortRange{{First: 80, Last: 80}, {First: 81, Last: 82}}, Names: []string{"http"}, NotPorts: []policy.PortRange{{First: 90, Last: 90}}, NotNames: []string{"dns"}}}
 	if !reflect.DeepEqual(rules[1], want) {
 		t.Errorf("%+v, want %+v", rules[1], want)
 	}
