@@ -104,6 +104,16 @@ func TestRuleValue(t *testing.T) {
 	}
 }
 
+// wantWrong wants an error of a value that begins, or goes on, with some words.
+func wantWrong(t *testing.T, key Key, value, want string) {
+	t.Helper()
+	if v, err := Parse(key, []byte(value)); err == nil {
+		t.Errorf("%v %.100s: %+v, want %s", key, value, v, want)
+	} else if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v %.100s: %v, want %s", key, value, err, want)
+	}
+}
+
 func TestWrongPolicyValues(t *testing.T) {
 	for _, c := range []struct {
 		key         Key
@@ -116,6 +126,7 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"types":["ingres"]}}`, `spec.types "ingres": must be one of Ingress, Egress`},
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"ingress":{}}}`, "spec.ingress: an object: must be a list"},
 		{Key{KindProfile, "p"}, `{"spec":{"labelsToApply":{"a":1}}}`, "a number: must be a string"},
+		{Key{KindGlobalSet, "s"}, `{"metadata":{"labels":[]}}`, "metadata.labels: an array: must be an object"},
 		{Key{KindGlobalSet, "s"}, `{"spec":{"nets":[1]}}`, "spec.nets: a number: must be a string"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":"x"}`, "spec: a string: must be an object"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":{"doNotTrack":1}}`, "spec.doNotTrack: a number: must be true or false"},
@@ -131,11 +142,7 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindHost, "h"}, `{"spec":{"expectedIPs":["x"]}}`, `spec.expectedIPs "x": must be an IPv4 or IPv6 address`},
 		{Key{KindHost, "h"}, strings.Repeat(" ", etcdMost+1), "must be at most 2097152"},
 	} {
-		if v, err := Parse(c.key, []byte(c.value)); err == nil {
-			t.Errorf("%v %.100s: %+v, want %s", c.key, c.value, v, c.want)
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %.100s: %v, want %s", c.key, c.value, err, c.want)
-		}
+		wantWrong(t, c.key, c.value, c.want)
 	}
 	if list := PolicyPrefixes(); len(list) != int(Kinds-KindTier) || list[0] != resources+"tiers/" || strings.Contains(fmt.Sprint(Prefixes("a")), "polic") {
 		t.Errorf("prefixes %v, of policy %v", Prefixes("a"), list)

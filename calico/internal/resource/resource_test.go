@@ -171,11 +171,7 @@ func TestWrongValues(t *testing.T) {
 		if c.kind == KindBlock {
 			k.Name = "10.0.0.0/30"
 		}
-		if v, err := Parse(k, []byte(c.value)); err == nil {
-			t.Errorf("%v %.100s: %+v, want %s", c.kind, c.value, v, c.want)
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %.100s: %v, want %s", c.kind, c.value, err, c.want)
-		}
+		wantWrong(t, k, c.value, c.want)
 	}
 	if _, err := Parse(Key{KindBlock, "10.0.0.0/16"}, []byte(`{"cidr":"10.0.0.0/16"}`)); err == nil {
 		t.Error("a block of 65536 addresses is read")
