@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Resources with any of some values, right and wrong ones: what BGP is told is right, and no row leads where the datastore must not lead us.
@@ -17,14 +18,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 5, 0, 0, 1, 1, 1})
 	f.Add([]byte("\x00\x00\x01\x01\x00\x01\x00\x00\x01\x01\x01\x01\x01\x01\x01\x01\x02\x02\x02\x02\x05\x01\x01\x02\x00\x01\x02\x03\x03\x01\x02\x03\x04\x05"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n := func(k int) int {
-			if len(b) == 0 {
-				return 0
-			}
-			x := b[0]
-			b = b[1:]
-			return int(x) % k
-		}
+		n := (*check.Draw)(&b).N
 		pick := func(list ...string) string { return list[n(len(list))] }
 		node := func() string { return pick("a", "b", "c", "d") }
 		ip := func() string {

@@ -104,7 +104,7 @@ func TestRuleValue(t *testing.T) {
 	}
 }
 
-// wantWrong wants an error of a value that begins, or goes on, with some words.
+// wantWrong wants a value to have an error with some words.
 func wantWrong(t *testing.T, key Key, value, want string) {
 	t.Helper()
 	if v, err := Parse(key, []byte(value)); err == nil {
