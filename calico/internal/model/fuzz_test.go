@@ -50,7 +50,7 @@ func FuzzCompile(f *testing.F) {
 					pick("", "a", "b"), pick("", "all()", "rack == '1'"), ip(), pick("", ":1790"), pick("", "rack == '2'", "all()"), pick("0", "64513", "65000"), pick("", "None")))
 			case 4, 5:
 				p := pick("10.65.0.0/26", "10.65.1.0/26", "10.65.1.0/30", "10.65.1.1/32", "10.66.0.0/26", "127.0.0.0/26", "fd65::/122", "172.16.0.0/26")
-				put("/calico/ipam/v2/assignment/"+blockPath(p), block(p, pick("", "a", "b", "c", "d"), pick("-", "a"), pick("-", "b", "c"), pick("a", "d", "nobody")))
+				put(blockKey(p), block(p, pick("", "a", "b", "c", "d"), pick("-", "a"), pick("-", "b", "c"), pick("a", "d", "nobody")))
 			case 6:
 				if len(keys) > 0 {
 					s.Delete(keys[n(len(keys))])
