@@ -91,14 +91,14 @@ func (b *BGP) begin(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 
 // watch has h hear of best paths and sessions.
 func (b *BGP) watch(ctx context.Context, s *server.BgpServer, h engine.Handler) error {
-	up, routes := map[netip.Addr]bool{}, b.loads()
+	routes := b.loads()
 	return s.WatchEvent(ctx, server.WatchEventMessageCallbacks{
 		OnPathUpdate: func(paths []*apiutil.Path, _ time.Time) { routes.heard(paths) },
 		OnBestPath:   func(paths []*apiutil.Path, _ time.Time) { tell(h, paths) },
 		OnPeerUpdate: func(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 			if e.Type == apiutil.PEER_EVENT_STATE {
 				routes.down(e.Peer.State.NeighborAddress)
-				b.session(h, up, &e.Peer.State)
+				b.session(h, &e.Peer.State)
 			}
 		},
 	}, server.WatchUpdate(false, "", ""), server.WatchBestPath(true), server.WatchPeer())
@@ -110,11 +110,10 @@ const dead = "the path is dead"
 // maxWhy is how many reasons are kept: addresses of a prefix may be many.
 const maxWhy = 4096
 
-// session tells what has become of a session; up has those that are established.
-func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.PeerState) {
+// session tells what has become of a session.
+func (b *BGP) session(h engine.Handler, st *apiutil.PeerState) {
 	peer := st.NeighborAddress
 	if st.SessionState == bgp.BGP_FSM_ESTABLISHED {
-		up[peer] = true
 		b.up.Store(peer, true)
 		h.Session(peer, true, "")
 		return
@@ -127,18 +126,14 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 	case api.PeerState_DISCONNECT_REASON_UNSPECIFIED, api.PeerState_DISCONNECT_REASON_IDLE_TIMER_EXPIRED: // before the next attempt
 	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN: // end has said why
 	default:
-		b.note(peer, why)
+		b.keep(b.why, peer, why)
 	}
-	if up[peer] {
-		delete(up, peer)
-		b.up.Delete(peer)
+	if _, was := b.up.LoadAndDelete(peer); was {
 		h.Session(peer, false, why)
 	}
 }
 
-// note keeps why a session has ended.
-func (b *BGP) note(peer netip.Addr, why string) { b.keep(b.why, peer, why) }
-
+// keep keeps why a session has ended, or why there is none yet.
 func (b *BGP) keep(list map[netip.Addr]string, peer netip.Addr, why string) {
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()
@@ -346,5 +341,5 @@ func (b *BGP) Reset(peer netip.Addr) {
 	if err := errors.Join(b.remove(&p), b.add(&p)); err != nil {
 		why = err.Error()
 	}
-	b.note(peer, why)
+	b.keep(b.why, peer, why)
 }

@@ -104,5 +104,5 @@ func (b *BGP) end(peer netip.Addr, why string) {
 		return
 	}
 	_ = b.server.DisablePeer(context.Background(), &api.DisablePeerRequest{Address: peer.String(), Communication: why}) // or it is down
-	b.note(peer, why)
+	b.keep(b.why, peer, why)
 }
