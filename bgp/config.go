@@ -222,7 +222,7 @@ func (c *Config) checkAnnounced(w *setting.Check) {
 			w.Wrong(at, p, "announce[%d] is the same", first)
 		}
 		seen[p] = i
-		if !ofFamily(ours, p.Addr().Is4()).IsValid() {
+		if !engine.OfFamily(ours, p.Addr().Is4()).IsValid() {
 			w.Wrong(addresses, nil, "an address of the family of announce[%d], %v, is required", i, p)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/control"
 )
 
@@ -45,7 +46,7 @@ func (r *routes) note(vrf string, rows []control.Row, by int) {
 func (s *Speaker) wanted() map[netip.Prefix]netip.Addr {
 	want, ours := map[netip.Prefix]netip.Addr{}, s.cfg.NextHops()
 	for _, p := range s.cfg.Announce {
-		want[p] = ofFamily(ours, p.Addr().Is4())
+		want[p] = engine.OfFamily(ours, p.Addr().Is4())
 	}
 	if len(s.cfg.Export) == 0 {
 		return want
@@ -54,7 +55,7 @@ func (s *Speaker) wanted() map[netip.Prefix]netip.Addr {
 	defer s.others.mu.Unlock()
 	for p := range s.others.n {
 		if a, ok := match(s.cfg.Export, p); ok && a == Accept {
-			if nextHop := ofFamily(ours, p.Addr().Is4()); nextHop.IsValid() {
+			if nextHop := engine.OfFamily(ours, p.Addr().Is4()); nextHop.IsValid() {
 				want[p] = nextHop
 			}
 		}

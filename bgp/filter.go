@@ -141,7 +141,7 @@ func (c *Config) rules(p *Peer, ours []netip.Addr) (imports, exports []engine.Ru
 		add(&imports, f.ImportV6, true, netip.Addr{})
 		v4, v6 := netip.Addr{}, netip.Addr{}
 		if external {
-			v4, v6 = ofFamily(ours, true), ofFamily(ours, false)
+			v4, v6 = engine.OfFamily(ours, true), engine.OfFamily(ours, false)
 		}
 		add(&exports, f.ExportV4, false, v4)
 		add(&exports, f.ExportV6, true, v6)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
@@ -50,16 +49,6 @@ func (m *member) routes(what string, want ...string) {
 	m.want(what, want...)
 }
 
-// since returns when the session with a peer came up.
-func (m *member) since(peer string) (at time.Time) {
-	for _, p := range m.set(nil).Peers {
-		if p.Addr == addr(peer) {
-			at = p.Since
-		}
-	}
-	return at
-}
-
 // Routes of BIRD are filtered by prefix, community, priority and path, and what BIRD gets of ours has what filters have added. Filters
 // change under way.
 func TestMeshFilter(t *testing.T) {
@@ -74,7 +63,7 @@ func TestMeshFilter(t *testing.T) {
 	m.birds[2].Configure(conf)
 	way := func(n int) string { return strings.ReplaceAll(way2, "10.65.2.0", fmt.Sprintf("10.65.%d.0", n)) }
 	m.ours.routes("all", way2, way(21), way(22), way(23), way(24), way3)
-	since := m.ours.since("10.0.0.2")
+	since := m.ours.peer("10.0.0.2").Since
 	set := func(f Filter) {
 		c := memberSettings()
 		f.Name = "f"
@@ -114,7 +103,7 @@ func TestMeshFilter(t *testing.T) {
 	set(Filter{})
 	m.has(2, "nothing is filtered", "10.65.11.0/26", "BGP.next_hop: 10.0.0.1\n")
 	m.has(2, "nothing is changed", "10.65.12.0/26", "BGP.as_path: \n", "BGP.local_pref: 100\n")
-	check.Equal(t, "since", m.ours.since("10.0.0.2"), since)
+	check.Equal(t, "since", m.ours.peer("10.0.0.2").Since, since)
 }
 
 // externalConf is that of node 2 as a router of AS 65002, which announces routes of AS 65010 too.

@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Paths with any prefix and next hop: no row is one that package control refuses, or leads where a peer must not lead us.
@@ -16,14 +17,8 @@ func FuzzImport(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n := func() byte {
-			if len(b) == 0 {
-				return 0
-			}
-			x := b[0]
-			b = b[1:]
-			return x
-		}
+		d := (*check.Draw)(&b)
+		n := func() byte { return byte(d.N(256)) }
 		address := func(kind byte) netip.Addr {
 			if kind%2 == 0 {
 				return netip.AddrFrom16([16]byte{n(), n(), 14: n(), 15: n()})
@@ -34,7 +29,7 @@ func FuzzImport(f *testing.F) {
 		x.configure(settings(), gateway)
 		for len(b) > 0 {
 			kind := n()
-			e := anyPath(func(k int) int { return int(n()) % k })
+			e := anyPath(d.N)
 			if kind%4 != 0 {
 				a := address(kind)
 				e.Prefix = netip.PrefixFrom(a, int(n())%(a.BitLen()+1))

@@ -39,11 +39,11 @@ func TestGracefulRestart(t *testing.T) {
 		t.Helper()
 		b := l.birds[2]
 		b.Kill()
-		l.ours.h.Until("the session is lost", func() bool { return l.ours.state("10.0.0.2") != "established" })
+		l.ours.h.Until("the session is lost", func() bool { return l.ours.peer("10.0.0.2").State != "established" })
 		l.pings(62, 2)
 		l.ours.want("routes of a BIRD that restarts", way2, way22)
 		b.Again(conf, "-R")
-		l.ours.h.Until("the session is back", func() bool { return l.ours.state("10.0.0.2") == "established" })
+		l.ours.h.Until("the session is back", func() bool { return l.ours.peer("10.0.0.2").State == "established" })
 		l.up(2, true, "ours")
 	}
 	before := l.deleted(2)
@@ -76,7 +76,7 @@ func TestGracefulRestartBFD(t *testing.T) {
 	c.Pools, c.Peers = c.Pools[:1], peers(64512, "10.0.0.101", "10.0.0.2")
 	c.Peers[0].GracefulRestart = true
 	l.member(rack, []plug{{sw, "10.0.0.101/24"}}, c)
-	path := func() string { return l.ours.ask().Peers[0].BFD }
+	path := func() string { return l.ours.peer("10.0.0.2").BFD }
 	l.ours.want("routes", way2)
 	l.ours.h.Until("the path is alive", func() bool { return path() == "alive" })
 	cs := map[string]*netns.Capture{"ours": l.hosts[2].Capture("eth0", "udp dst port 4784 and src 10.0.0.101"), "BIRD's": l.hosts[2].Capture("eth0", "udp dst port 4784 and src 10.0.0.2")}
@@ -88,7 +88,7 @@ func TestGracefulRestartBFD(t *testing.T) {
 	}
 	l.birds[2].Kill()
 	l.ours.want("the routes of the dead one are gone")
-	l.ours.h.Until("it is said why", func() bool { return l.ours.ask().Peers[0].Why == "the path is dead" })
+	l.ours.h.Until("it is said why", func() bool { return l.ours.peer("10.0.0.2").Why == "the path is dead" })
 	l.birds[2].Again(restartConf("", 120), "-R")
 	l.ours.want("and back", way2)
 	l.pings(62, 2)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
@@ -155,7 +156,7 @@ func (r *rules) way(p netip.Prefix, nextHop, peer netip.Addr) (control.Via, Reas
 
 func (l *link) direct(nextHop netip.Addr, on bool) (control.Via, Reason) {
 	if !on {
-		nextHop = ofFamily(l.Routers, nextHop.Is4())
+		nextHop = engine.OfFamily(l.Routers, nextHop.Is4())
 	}
 	if l.Segment == 0 || !nextHop.IsValid() {
 		return control.Via{}, OffLink

@@ -78,16 +78,6 @@ func (c *Config) checkLink(w *setting.Check, at string, p *Peer) {
 	}
 }
 
-// ofFamily returns the first address of a family, none if there is none.
-func ofFamily(list []netip.Addr, is4 bool) netip.Addr {
-	for _, a := range list {
-		if a.Is4() == is4 {
-			return a
-		}
-	}
-	return netip.Addr{}
-}
-
 // NextHops returns all addresses that are a next hop of what we announce, each once, first those of links.
 func (c *Config) NextHops() (list []netip.Addr) {
 	add := func(a netip.Addr) {

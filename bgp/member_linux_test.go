@@ -71,10 +71,6 @@ func (s *shape) tunnels(c *node.Config) {
 	}
 }
 
-func gatewayIn(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
-	return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
-}
-
 // rack is the shape of a node on one network with 10.0.0.1, by which it tunnels IP in IP, too.
 var rack = shape{Nets: prefixes("10.0.0.1/24"), Tunnel: encap.TypeIPIP}
 
@@ -275,15 +271,15 @@ func (m *member) taken() (n int) {
 	return n
 }
 
-// state is that of the session with a peer.
-func (m *member) state(peer string) (s string) {
+// peer returns what is known of a peer.
+func (m *member) peer(addr string) (st PeerStatus) {
 	m.t.Helper()
 	for _, p := range m.ask().Peers {
-		if p.Addr == netip.MustParseAddr(peer) {
-			s = p.State
+		if p.Addr == netip.MustParseAddr(addr) {
+			st = p
 		}
 	}
-	return s
+	return st
 }
 
 // lost returns the rows that the VRF lost while f ran.

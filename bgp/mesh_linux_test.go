@@ -3,14 +3,12 @@ package bgp
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -114,12 +112,7 @@ func TestMesh(t *testing.T) {
 	}
 	wire := m.hosts[3].Capture("eth0", "ip proto 4")
 	direct := m.hosts[2].Capture("eth0", "icmp")
-	for _, c := range []struct {
-		from *netns.Host
-		to   string
-	}{{m.ours.pod, pod2}, {m.pods[2], pod1}, {m.ours.pod, pod3}, {m.pods[3], pod1}} {
-		check.Equal(t, "TTL of "+c.to, reach(c.from, c.to), 62)
-	}
+	m.pings(62, 2, 3)
 	check.True(t, len(wire.Stop()) >= 4, "packets of pod 3 are not in IP")
 	check.True(t, len(direct.Stop()) >= 4, "packets of pod 2 are not as they are")
 
@@ -153,7 +146,7 @@ func TestMesh(t *testing.T) {
 	m.ours.want("one session ended", way3)
 	m.birds[3].Kill()
 	m.ours.want("no session")
-	check.True(t, m.ours.state("10.0.0.3") != "established", "there is a session with a peer that is dead")
+	check.True(t, m.ours.peer("10.0.0.3").State != "established", "there is a session with a peer that is dead")
 	m.birds[2].Do("enable", "ours")
 	m.ours.want("a session again", way2)
 	check.Equal(t, "TTL", reach(m.ours.pod, pod2), 62)
@@ -166,21 +159,11 @@ func TestMeshBFD(t *testing.T) {
 	c.Peers[0].BFD, c.Peers[0].Hold = &BFD{Interval: 100 * time.Millisecond, Multiplier: 5, Multihop: true}, 3600*time.Second
 	m.birds[2].Configure(birdConf(2, nothing, "bfd on; hold time 3600;") + "protocol bfd { multihop { interval 100 ms; multiplier 5; }; }\n")
 	m.ours.set(c)
-	alive := func() (s string) {
-		for _, p := range m.ours.ask().Peers {
-			if p.Addr == addr("10.0.0.2") {
-				s = p.BFD + " " + p.State
-			}
-		}
-		return s
-	}
-	m.ours.h.Until("the path is alive", func() bool { return alive() == "alive established" })
+	m.ours.h.Until("the path is alive", func() bool { p := m.ours.peer("10.0.0.2"); return p.BFD == "alive" && p.State == "established" })
 	m.ours.want("routes", way2, way3)
 	m.hosts[2].IP("link", "set", "eth0", "down")
 	m.ours.want("the routes of the dead one are gone", way3)
-	m.ours.h.Until("it is said why", func() bool {
-		return slices.ContainsFunc(m.ours.ask().Peers, func(p PeerStatus) bool { return p.Why == "the path is dead" })
-	})
+	m.ours.h.Until("it is said why", func() bool { return m.ours.peer("10.0.0.2").Why == "the path is dead" })
 	m.hosts[2].IP("link", "set", "eth0", "up")
 	m.ours.want("and back", way2, way3)
 }

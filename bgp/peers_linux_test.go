@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vxswitch/vxswitch/internal/lab/bird"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // established lists the peers with a session.
 func (m *member) established() (list []string) {
-	for _, p := range m.set(nil).Peers {
+	for _, p := range m.ask().Peers {
 		if p.State == "established" {
 			list = append(list, p.Addr.String())
 		}
@@ -41,9 +40,9 @@ func TestPeersPassword(t *testing.T) {
 	m.birds[2].Configure(birdConf(2, nothing, word("secret")))
 	m.ours.wantSessions("one has the password", "10.0.0.2")
 	m.ours.want("its route", way2)
-	check.Equal(t, "state of the other at BIRD", m.up(3), false)
+	m.up(3, false, "ours")
 	m.birds[3].Configure(birdConf(3, ourOwn, word("guess")))
-	m.hosts[3].Until("BIRD tries", func() bool { return !m.up(3) })
+	m.up(3, false, "ours")
 	check.Equal(t, "sessions", fmt.Sprint(m.ours.established()), "[10.0.0.2]")
 	m.birds[3].Configure(birdConf(3, ourOwn, word("secret")))
 	m.ours.wantSessions("both have it", "10.0.0.2", "10.0.0.3")
@@ -57,11 +56,6 @@ func TestPeersPassword(t *testing.T) {
 	m.ours.wantSessions("one follows", "10.0.0.2")
 }
 
-// up reports whether BIRD has a session with ours.
-func (m *mesh) up(i int) bool {
-	return strings.Contains(m.birds[i].Try("show", "protocols", "all", "ours"), "BGP state:          Established")
-}
-
 // Who connects from outside of a prefix is no peer; one in it with too many routes has no session and no routes, and the others stay.
 func TestPeersLimit(t *testing.T) {
 	m := newMesh(t)
@@ -70,7 +64,7 @@ func TestPeersLimit(t *testing.T) {
 	m.ours.set(c)
 	m.ours.wantSessions("of the prefix", "10.0.0.2")
 	m.ours.want("routes of it", way2)
-	check.Equal(t, "of elsewhere", m.up(3), false)
+	m.up(3, false, "ours")
 
 	c.Peers[0].Prefix = prefix("10.0.0.2/31")
 	m.ours.set(c)
@@ -99,19 +93,14 @@ type reflector struct {
 func newReflector(t *testing.T) *reflector {
 	t.Helper()
 	r := &reflector{mesh: &mesh{newLab(t)}, c: memberSettings()}
-	sw, h := r.n.Switch("sw"), r.n.Host("ours")
-	r.n.Plug(h, "10.0.0.101/24", sw)
-	h.TxOff("eth0")
-	h.Ready()
+	sw := r.n.Switch("sw")
 	r.c.Peers, r.c.Pools = nil, r.c.Pools[:1]
 	for i := 2; i <= 5; i++ {
-		r.hosts[i] = r.n.Router(fmt.Sprint("bird", i))
-		r.n.Plug(r.hosts[i], fmt.Sprintf("10.0.0.%d/24", i), sw)
-		r.hosts[i].Ready()
+		r.host(i, plug{sw, fmt.Sprintf("10.0.0.%d/24", i)})
 		r.c.Peers = append(r.c.Peers, Peer{Addr: addr(fmt.Sprintf("10.0.0.%d", i)), AS: 64512, Local: addr("10.0.0.101"), Hold: 9 * time.Second, Client: true, AllPaths: true})
-		r.birds[i] = bird.Start(t, r.hosts[i], r.conf(i, i < 5, i))
+		r.bird(i, r.conf(i, i < 5, i))
 	}
-	r.ours = newMember(t, r.n, h, rack, r.c)
+	r.member(rack, []plug{{sw, "10.0.0.101/24"}}, r.c)
 	return r
 }
 

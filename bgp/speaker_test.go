@@ -85,16 +85,18 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+func gatewayIn(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
+	return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
+}
+
 // newNode returns a node whose VRF "v" has 10.0.0.1/24 and fd00::1/64 in segment 200, pods in 10.70.0.0/24 and a route of the configuration.
 func newNode(t *testing.T) *node.Node {
 	t.Helper()
 	n := check.Must(node.New(&node.Options{Owners: []string{DefaultOwner}}))(t)
 	t.Cleanup(func() { n.Close() })
-	gateway := func(list ...string) *node.SegmentGateway {
-		return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: prefixes(list...)}}
-	}
+	mac := frame.MAC{2, 0, 0, 0, 0, 1}
 	check.OK(t, n.Apply(&node.Config{
-		Segments: []node.Segment{{VNI: 200, Gateway: gateway("10.0.0.1/24", "fd00::1/64")}, {VNI: 1, Gateway: gateway("10.70.0.1/24")}},
+		Segments: []node.Segment{{VNI: 200, Gateway: gatewayIn(mac, gateway...)}, {VNI: 1, Gateway: gatewayIn(mac, prefixes("10.70.0.1/24")...)}},
 		VRFs: []node.VRF{{Name: "v", Routes: []node.Route{
 			{Prefix: prefix("10.71.0.5/32"), Via: []node.Hop{{Segment: 1, IP: addr("10.70.0.5")}}},
 			{Prefix: prefix("10.72.0.5/32"), Via: []node.Hop{{Segment: 1, IP: addr("10.70.0.6")}}},

@@ -148,14 +148,14 @@ func TestTwoToRsSelf(t *testing.T) {
 	both := func() {
 		t.Helper()
 		l.ours.want("by both ToRs", way(1), way(0))
-		l.far(members[1], 2)
+		l.reaches(members[1], 2, 62)
 	}
 	both()
 	lost := l.ours.lost(func() {
 		for p := range 2 {
 			l.cut(10+p, "down")
 			l.ours.want("by one ToR", way(1-p))
-			l.far(members[1], 2)
+			l.reaches(members[1], 2, 62)
 			l.cut(10+p, "up")
 			both()
 		}
@@ -163,12 +163,12 @@ func TestTwoToRsSelf(t *testing.T) {
 	check.Slice(t, "rows lost", lost, nil)
 }
 
-// far waits until a member has so many routes, and pods reach each other.
-func (l *lab) far(m *member, routes int) {
+// reaches waits until a member has so many routes, and its pod and ours reach each other.
+func (l *lab) reaches(far *member, routes, ttl int) {
 	l.t.Helper()
-	m.h.Until(fmt.Sprint("routes at the far end: ", routes), func() bool { return m.taken() == routes })
-	check.Equal(l.t, "TTL", reach(l.ours.pod, "10.65.2.5"), 62)
-	check.Equal(l.t, "TTL, far", reach(m.pod, pod1), 62)
+	far.h.Until(fmt.Sprint("routes at the far end: ", routes), func() bool { return far.taken() == routes })
+	check.Equal(l.t, "TTL", reach(l.ours.pod, "10.65.2.5"), ttl)
+	check.Equal(l.t, "TTL, far", reach(far.pod, pod1), ttl)
 }
 
 // spread sends flows from pod 1 to pod 2 until planes have packets of these that a filter matches, and says that no other plane has: the
@@ -215,9 +215,7 @@ func TestTwoToRs(t *testing.T) {
 			both := func() {
 				t.Helper()
 				l.ours.want("both planes", ways...)
-				l.far.h.Until("both planes, far", func() bool { return l.far.taken() == 2 })
-				check.Equal(t, "TTL", reach(l.ours.pod, "10.65.2.5"), x.ttl)
-				check.Equal(t, "TTL, far", reach(l.far.pod, pod1), x.ttl)
+				l.reaches(l.far, 2, x.ttl)
 			}
 			both()
 			l.spread(x.filter, 0, 1)

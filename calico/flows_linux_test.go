@@ -220,26 +220,16 @@ func (c *cluster) three() {
 	c.workload("data", "db", `"app":"db"`, "")
 }
 
+// of is what is known of a port; zero if that is nothing.
+func (c *cluster) of(name string) (w Workload) {
+	for _, x := range c.plane.Status().Workloads {
+		if x.Port == c.dev(name) {
+			w = x
+		}
+	}
+	return w
+}
+
 func (c *cluster) policies(name string) func() string {
-	return func() string { return describe(c.plane.Status().Workloads, c.dev(name)) }
-}
-
-// describePort says whether a port is there.
-func describePort(list []Workload, port string) string {
-	for _, w := range list {
-		if w.Port == port {
-			return fmt.Sprint(w.There)
-		}
-	}
-	return "none"
-}
-
-// describe says what is known of a port.
-func describe(list []Workload, port string) string {
-	for _, w := range list {
-		if w.Port == port {
-			return fmt.Sprint(w.Endpoint, " ", w.Policies, " ", w.Closed)
-		}
-	}
-	return "none"
+	return func() string { w := c.of(name); return fmt.Sprint(w.Endpoint, " ", w.Policies, " ", w.Closed) }
 }

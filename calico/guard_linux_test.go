@@ -9,7 +9,6 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
-	"github.com/vxswitch/vxswitch/policy"
 )
 
 // A sender makes packets as a workload may make them, right and wrong ones.
@@ -80,16 +79,6 @@ func (s sender) vxlan(port layers.UDPPort) []byte {
 	return s.udp(port, append([]gopacket.SerializableLayer{&layers.VXLAN{ValidIDFlag: true, VNI: 4096}, eth}, inner()...)...)
 }
 
-// dropped is what the guard of a workload has dropped.
-func (c *cluster) dropped(name string) (st policy.GuardStats) {
-	for _, w := range c.plane.Status().Workloads {
-		if w.Port == c.dev(name) {
-			st = w.Dropped
-		}
-	}
-	return st
-}
-
 // sends injects frames of the client, and wants its guard to drop each for a cause, or with none to let them pass.
 func (c *cluster) sends(what, cause string, frames ...[]byte) {
 	c.t.Helper()
@@ -102,7 +91,7 @@ func (c *cluster) sends(what, cause string, frames ...[]byte) {
 		return n
 	}
 	was, had := map[string]uint64{}, rx()
-	for cause, n := range c.dropped("client").All() {
+	for cause, n := range c.of("client").Dropped.All() {
 		was[cause] = n
 	}
 	c.hosts["client"].Inject(c.dev("client"), frames...)
@@ -110,7 +99,7 @@ func (c *cluster) sends(what, cause string, frames ...[]byte) {
 	want := map[string]uint64{cause: uint64(len(frames))}
 	c.wait(what, func() string {
 		text := ""
-		for name, n := range c.dropped("client").All() {
+		for name, n := range c.of("client").Dropped.All() {
 			if n -= was[name]; n != want[name] {
 				text += fmt.Sprintf("%s: %d dropped; ", name, n)
 			}
@@ -150,12 +139,8 @@ func TestWorkloadSpoofs(t *testing.T) {
 
 	felix := func(spec string) { c.put("felixconfigurations/default", value("FelixConfiguration", "default", spec)) }
 	guard := func() string {
-		for _, w := range c.plane.Status().Workloads {
-			if w.Port == "cali1" {
-				return fmt.Sprint(w.Guard.Addrs, w.Guard.IPIP, w.Guard.VXLAN, w.Guard.VXLANPorts)
-			}
-		}
-		return "none"
+		g := c.of("client").Guard
+		return fmt.Sprint(g.Addrs, g.IPIP, g.VXLAN, g.VXLANPorts)
 	}
 	c.sends("VXLAN at another port", "", me.vxlan(4444))
 	felix(`{"vxlanPort":4444,"allowIPIPPacketsFromWorkloads":true}`)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/vxswitch/vxswitch/bgp"
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -110,12 +111,10 @@ func (r *rig) block(p, owner string, nodes ...string) {
 	r.set(blockKey(p), fmt.Sprintf(
 		`{"cidr":%q,"affinity":"host:%s","affinity_claim_time":"2026-01-01T00:00:00Z","allocations":[%s],"unallocated":[],"attributes":[%s],"sequenceNumber":1,"sequenceNumberForAllocation":{},"deleted":false}`,
 		p, owner, strings.Join(slots, ","), strings.Join(attributes, ",")))
-	r.set("/calico/ipam/v2/host/"+owner+"/ipv4/block/"+strings.Replace(p, "/", "-", 1), `{"state":"confirmed","deleted":false}`)
+	r.set(resource.Key{Kind: resource.KindAffinity, Name: p}.Path(owner), `{"state":"confirmed","deleted":false}`)
 }
 
-func blockKey(p string) string {
-	return "/calico/ipam/v2/assignment/ipv4/block/" + strings.Replace(p, "/", "-", 1)
-}
+func blockKey(p string) string { return resource.Key{Kind: resource.KindBlock, Name: p}.Path("") }
 
 // start makes a node and runs a Plane, until the test ends.
 func (r *rig) start() {
@@ -223,7 +222,7 @@ const (
 	initialPeers = "192.0.2.2 as 64512, 192.0.2.3 as 64512 [10.65.1.0/26]"
 )
 
-// The golden resources of confd's tests, in order: see internal/model.
+// confd has the golden resources of one of confd's tests: see internal/model.
 func confd(t *testing.T, name string) map[string]json.RawMessage {
 	t.Helper()
 	var list []struct {

@@ -1,6 +1,7 @@
 package calico
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -93,7 +94,7 @@ func TestPolicyStays(t *testing.T) {
 	c.want("the datastore is away", as)
 	conn.alive("the datastore is away")
 	c.seg.Remove(c.taps["web"])
-	c.wait("no port", func() string { return describePort(c.plane.Status().Workloads, "cali2") }, "false")
+	c.wait("no port", func() string { w := c.of("web"); return fmt.Sprint(w.Port, " ", w.There) }, "cali2 false")
 	c.plug("web")
 	c.want("a port that is back", as)
 	conn = c.open("client", "web")

@@ -16,17 +16,13 @@ import (
 // of is the kind of an object, and the object as one.
 func of(t testing.TB, o map[string]any) (*kind, runtime.Object) {
 	t.Helper()
-	version, word := o["apiVersion"].(string), o["kind"].(string)
-	for i := range kinds {
-		k := &kinds[i]
-		if k.group.String() == version && (k.kind == word || k.kind == "" && k.name == native[word]) {
-			x := k.one.DeepCopyObject()
-			check.OK(t, json.Unmarshal(check.Must(json.Marshal(o))(t), x))
-			return k, x
-		}
+	k := kindOf(o)
+	if k == nil {
+		t.Fatalf("%s %s is of no kind", o["apiVersion"], o["kind"])
 	}
-	t.Fatalf("%s %s is of no kind", version, word)
-	return nil, nil
+	x := k.one.DeepCopyObject()
+	check.OK(t, json.Unmarshal(check.Must(json.Marshal(o))(t), x))
+	return k, x
 }
 
 // Objects say what Calico's own conversion makes of them, and resources are read from what they say.

@@ -59,10 +59,20 @@ func (f *fake) count(kind string) (lists, watches int) {
 	return f.lists[kind], f.begun[kind]
 }
 
+// forget has an object go, and forgets all changes.
+func (f *fake) forget(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.objects, path)
+	f.version++
+	f.floor, f.changes = f.version, nil
+	f.stir()
+}
+
 func (f *fake) stir() { close(f.wake); f.wake = make(chan struct{}) }
 
-// kindOf is the name of the kind in a path: pods of /api/v1/namespaces/default/pods/a.
-func kindOf(path string) (kind string, object bool) {
+// nameOf is the name of the kind in a path: pods of /api/v1/namespaces/default/pods/a.
+func nameOf(path string) (kind string, object bool) {
 	part := strings.Split(strings.Trim(path, "/"), "/")
 	if part = part[2:]; strings.HasPrefix(path, "/apis/") {
 		part = part[1:]
@@ -85,7 +95,7 @@ func in(collection, path string) bool {
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	kind, object := kindOf(r.URL.Path)
+	kind, object := nameOf(r.URL.Path)
 	f.mu.Lock()
 	status := f.answer[kind]
 	isAdmin := r.Header.Get("Authorization") == "Bearer "+adminToken
@@ -129,18 +139,11 @@ func (f *fake) items(collection string) []map[string]any {
 
 // meta is what lists and bookmarks of a path are.
 func meta(path string) (group, word string) {
-	kind, _ := kindOf(path)
+	kind, _ := nameOf(path)
 	for i := range kinds {
 		k := &kinds[i]
 		if k.name == kind && strings.HasPrefix(path, "/api/") == (k.group.Group == "") && (k.group.Group == "" || strings.HasPrefix(path, "/apis/"+k.group.Group+"/")) {
-			if k.kind != "" {
-				return k.group.String(), k.kind
-			}
-			for _, x := range []string{"Node", "Pod", "Namespace", "ServiceAccount", "NetworkPolicy"} {
-				if strings.ToLower(strings.TrimSuffix(x, "y")) == strings.TrimSuffix(strings.TrimSuffix(kind, "ies"), "s") {
-					return k.group.String(), x
-				}
-			}
+			return k.group.String(), k.kind
 		}
 	}
 	return "v1", "Unknown"

@@ -88,12 +88,7 @@ func TestForgotten(t *testing.T) {
 		delete(c.fake.objects, pools+"more")
 		c.fake.mu.Unlock()
 		c.apply(pool("more", "10.66.0.0/16"))
-		c.fake.mu.Lock()
-		delete(c.fake.objects, pools+"more")
-		c.fake.version++
-		c.fake.floor, c.fake.changes = c.fake.version, nil
-		c.fake.stir()
-		c.fake.mu.Unlock()
+		c.fake.forget(pools + "more")
 		h.wait(t, v3("ippools/more"), "")
 		if after, _ := c.fake.count("ippools"); after == before {
 			t.Errorf("round %d: no list", i)

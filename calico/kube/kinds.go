@@ -44,8 +44,13 @@ func (k *kind) String() string {
 }
 
 // crd is a kind of Calico's own.
-func crd(name, word string, says func(*Config, runtime.Object) []said, of ...resource.Kind) kind {
-	return kind{group: calico, name: name, kind: word, of: of, one: new(object), list: new(objects), says: says}
+func crd(name, word string, of resource.Kind, says func(*Config, runtime.Object) []said) kind {
+	return kind{group: calico, name: name, kind: word, of: []resource.Kind{of}, one: new(object), list: new(objects), says: says}
+}
+
+// crdOf is a kind whose objects are resources, and are called as these are.
+func crdOf(word string, of resource.Kind, says func(resource.Kind) func(*Config, runtime.Object) []said) kind {
+	return crd(of.String(), word, of, says(of))
 }
 
 // denied is a kind of policy that is not carried: as long as there is one, it is a policy that cannot be read.
@@ -54,32 +59,34 @@ func denied(group schema.GroupVersion, name, word string) kind {
 		m := metadata{Name: "object:" + name + ":" + x.(*object).Name}
 		return []said{orWrong(says(resource.KindGlobalPolicy, m, nil), fmt.Errorf("%s is not carried", word))}
 	}
-	return kind{group: group, name: name, kind: word, of: []resource.Kind{resource.KindGlobalPolicy}, one: new(object), list: new(objects), says: says}
+	k := crd(name, word, resource.KindGlobalPolicy, says)
+	k.group = group
+	return k
 }
 
 // kinds are all that are read.
 var kinds = []kind{
-	{group: corev1.SchemeGroupVersion, name: "nodes", needed: true, of: []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindAffinity}, one: new(corev1.Node), list: new(corev1.NodeList), says: nodeSays, stripped: stripNode},
-	needed(crd("ippools", "IPPool", plain(resource.KindPool), resource.KindPool)),
-	crd("bgpconfigurations", "BGPConfiguration", plain(resource.KindConfiguration), resource.KindConfiguration),
-	crd("bgppeers", "BGPPeer", plain(resource.KindPeer), resource.KindPeer),
-	crd("bgpfilters", "BGPFilter", plain(resource.KindFilter), resource.KindFilter),
-	crd("ipamblocks", "IPAMBlock", block, resource.KindBlock),
-	crd("blockaffinities", "BlockAffinity", affinity, resource.KindAffinity),
+	{group: corev1.SchemeGroupVersion, name: "nodes", kind: "Node", needed: true, of: []resource.Kind{resource.KindNode, resource.KindBlock, resource.KindAffinity}, one: new(corev1.Node), list: new(corev1.NodeList), says: nodeSays, stripped: stripNode},
+	needed(crdOf("IPPool", resource.KindPool, plain)),
+	crdOf("BGPConfiguration", resource.KindConfiguration, plain),
+	crdOf("BGPPeer", resource.KindPeer, plain),
+	crdOf("BGPFilter", resource.KindFilter, plain),
+	crd("ipamblocks", "IPAMBlock", resource.KindBlock, block),
+	crd("blockaffinities", "BlockAffinity", resource.KindAffinity, affinity),
 
-	{group: corev1.SchemeGroupVersion, name: "pods", needed: true, of: []resource.Kind{resource.KindWorkload}, one: new(corev1.Pod), list: new(corev1.PodList), says: pod, stripped: stripPod},
-	{group: corev1.SchemeGroupVersion, name: "namespaces", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.Namespace), list: new(corev1.NamespaceList), says: namespace},
-	{group: corev1.SchemeGroupVersion, name: "serviceaccounts", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.ServiceAccount), list: new(corev1.ServiceAccountList), says: account},
-	{group: networkingv1.SchemeGroupVersion, name: "networkpolicies", needed: true, of: []resource.Kind{resource.KindPolicy}, one: new(networkingv1.NetworkPolicy), list: new(networkingv1.NetworkPolicyList), says: networkPolicy},
-	crd("tiers", "Tier", plain(resource.KindTier), resource.KindTier),
-	needed(crd("globalnetworkpolicies", "GlobalNetworkPolicy", policy(resource.KindGlobalPolicy), resource.KindGlobalPolicy)),
-	needed(crd("networkpolicies", "NetworkPolicy", policy(resource.KindPolicy), resource.KindPolicy)),
-	crd("globalnetworksets", "GlobalNetworkSet", plain(resource.KindGlobalSet), resource.KindGlobalSet),
-	crd("networksets", "NetworkSet", plain(resource.KindSet), resource.KindSet),
-	crd("hostendpoints", "HostEndpoint", plain(resource.KindHost), resource.KindHost),
-	crd("stagedglobalnetworkpolicies", "StagedGlobalNetworkPolicy", policy(resource.KindStagedGlobalPolicy), resource.KindStagedGlobalPolicy),
-	crd("stagednetworkpolicies", "StagedNetworkPolicy", policy(resource.KindStagedPolicy), resource.KindStagedPolicy),
-	crd("stagedkubernetesnetworkpolicies", "StagedKubernetesNetworkPolicy", plain(resource.KindStagedKubernetesPolicy), resource.KindStagedKubernetesPolicy),
+	{group: corev1.SchemeGroupVersion, name: "pods", kind: "Pod", needed: true, of: []resource.Kind{resource.KindWorkload}, one: new(corev1.Pod), list: new(corev1.PodList), says: pod, stripped: stripPod},
+	{group: corev1.SchemeGroupVersion, name: "namespaces", kind: "Namespace", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.Namespace), list: new(corev1.NamespaceList), says: namespace},
+	{group: corev1.SchemeGroupVersion, name: "serviceaccounts", kind: "ServiceAccount", needed: true, of: []resource.Kind{resource.KindProfile}, one: new(corev1.ServiceAccount), list: new(corev1.ServiceAccountList), says: account},
+	{group: networkingv1.SchemeGroupVersion, name: "networkpolicies", kind: "NetworkPolicy", needed: true, of: []resource.Kind{resource.KindPolicy}, one: new(networkingv1.NetworkPolicy), list: new(networkingv1.NetworkPolicyList), says: networkPolicy},
+	crdOf("Tier", resource.KindTier, plain),
+	needed(crdOf("GlobalNetworkPolicy", resource.KindGlobalPolicy, policy)),
+	needed(crdOf("NetworkPolicy", resource.KindPolicy, policy)),
+	crdOf("GlobalNetworkSet", resource.KindGlobalSet, plain),
+	crdOf("NetworkSet", resource.KindSet, plain),
+	crdOf("HostEndpoint", resource.KindHost, plain),
+	crdOf("StagedGlobalNetworkPolicy", resource.KindStagedGlobalPolicy, policy),
+	crdOf("StagedNetworkPolicy", resource.KindStagedPolicy, policy),
+	crdOf("StagedKubernetesNetworkPolicy", resource.KindStagedKubernetesPolicy, plain),
 	denied(admin, "adminnetworkpolicies", "AdminNetworkPolicy"),
 	denied(admin, "baselineadminnetworkpolicies", "BaselineAdminNetworkPolicy"),
 	denied(adminNext, "clusternetworkpolicies", "ClusterNetworkPolicy"),

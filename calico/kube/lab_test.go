@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,17 +63,21 @@ var more = map[string]string{
 	"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "CustomResourceDefinition": "customresourcedefinitions",
 }
 
-var native = map[string]string{"Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "NetworkPolicy": "networkpolicies"}
+// kindOf is the kind of an object, nil if nobody follows it.
+func kindOf(o map[string]any) *kind {
+	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.group.String() == o["apiVersion"] && k.kind == o["kind"] }); i >= 0 {
+		return &kinds[i]
+	}
+	return nil
+}
 
 // collection is the path of objects like one.
 func collection(t testing.TB, o map[string]any) string {
 	t.Helper()
 	version, word := o["apiVersion"].(string), o["kind"].(string)
 	name := more[word]
-	for i := range kinds {
-		if kinds[i].group.String() == version && (kinds[i].kind == word || kinds[i].kind == "" && kinds[i].name == native[word]) {
-			name = kinds[i].name
-		}
+	if k := kindOf(o); k != nil {
+		name = k.name
 	}
 	if name == "" {
 		t.Fatalf("%s %s is of no kind", version, word)

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,19 +40,29 @@ const annotations = "projectcalico.org/"
 func nodeSays(c *Config, x runtime.Object) []said {
 	n := &annotated{Node: x.(*corev1.Node)}
 	m := metadata{Name: n.Name, Labels: n.labels()}
-	bgp := nodeBGP{
-		ASNumber: n.of("ASNumber", isAS), IPv4Address: n.of("IPv4Address", isPlace4), IPv6Address: n.of("IPv6Address", isPlace6),
-		IPv4IPIPTunnelAddr: n.of("IPv4IPIPTunnelAddr", isIPv4), RouteReflectorClusterID: n.of("RouteReflectorClusterID", isIPv4),
+	bgp := new(nodeBGP)
+	s := nodeSpec{BGP: bgp}
+	for _, a := range []struct {
+		name string
+		to   *string
+	}{
+		{"ASNumber", &bgp.ASNumber}, {"IPv4Address", &bgp.IPv4Address}, {"IPv6Address", &bgp.IPv6Address}, {"IPv4IPIPTunnelAddr", &bgp.IPv4IPIPTunnelAddr},
+		{"RouteReflectorClusterID", &bgp.RouteReflectorClusterID}, {"IPv4VXLANTunnelAddr", &s.IPv4VXLANTunnelAddr}, {"IPv6VXLANTunnelAddr", &s.IPv6VXLANTunnelAddr},
+		{"VXLANTunnelMACAddr", &s.VXLANTunnelMACAddr}, {"VXLANTunnelMACAddrV6", &s.VXLANTunnelMACAddrV6},
+	} {
+		if *a.to = n.Annotations[annotations+a.name]; *a.to == "" {
+			continue
+		}
+		if _, err := resource.Parse(resource.Key{Kind: resource.KindNode}, says(resource.KindNode, metadata{}, s).value); err != nil {
+			n.overlook(annotations+a.name, err)
+			*a.to = ""
+		}
 	}
 	if c.UsePodCIDR && n.Spec.PodCIDR != "" {
 		bgp.IPv4IPIPTunnelAddr = n.firstHost()
 	}
-	s := nodeSpec{
-		IPv4VXLANTunnelAddr: n.of("IPv4VXLANTunnelAddr", isIPv4), IPv6VXLANTunnelAddr: n.of("IPv6VXLANTunnelAddr", isIPv6),
-		VXLANTunnelMACAddr: n.of("VXLANTunnelMACAddr", isMAC), VXLANTunnelMACAddrV6: n.of("VXLANTunnelMACAddrV6", isMAC),
-	}
-	if bgp != (nodeBGP{}) {
-		s.BGP = &bgp
+	if *bgp == (nodeBGP{}) {
+		s.BGP = nil
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP {
@@ -75,18 +82,8 @@ type annotated struct {
 	wrong []said
 }
 
-func (n *annotated) overlook(name, value string) {
-	n.wrong = append(n.wrong, said{key: "nodes/" + n.Name + " " + name, err: fmt.Errorf("%.100q is none, and is overlooked", value)})
-}
-
-// of is what an annotation says, "" if it is wrong.
-func (n *annotated) of(name string, is func(string) bool) string {
-	text := n.Annotations[annotations+name]
-	if text != "" && !is(text) {
-		n.overlook(annotations+name, text)
-		return ""
-	}
-	return text
+func (n *annotated) overlook(name string, err error) {
+	n.wrong = append(n.wrong, said{key: "nodes/" + n.Name + " " + name, err: fmt.Errorf("%w, and is overlooked", err)})
 }
 
 // labels are those of Calico, which are in an annotation, and those of the Node, which count.
@@ -96,7 +93,7 @@ func (n *annotated) labels() map[string]string {
 	if text := n.Annotations[name]; text != "" {
 		var own map[string]string
 		if err := json.Unmarshal([]byte(text), &own); err != nil {
-			n.overlook(name, text)
+			n.overlook(name, fmt.Errorf("%.100q: %w", text, err))
 		} else {
 			maps.Copy(all, own)
 		}
@@ -109,52 +106,12 @@ func (n *annotated) labels() map[string]string {
 func (n *annotated) firstHost() string {
 	p, err := netip.ParsePrefix(n.Spec.PodCIDR)
 	if err != nil {
-		n.overlook("spec.podCIDR", n.Spec.PodCIDR)
+		n.overlook("spec.podCIDR", fmt.Errorf("%.100q: must be a prefix", n.Spec.PodCIDR))
 	}
 	if err != nil || !p.Addr().Is4() {
 		return ""
 	}
 	return p.Addr().Next().String()
-}
-
-func isIPv4(s string) bool {
-	a, err := netip.ParseAddr(s)
-	return err == nil && a.Is4()
-}
-
-func isIPv6(s string) bool {
-	a, err := netip.ParseAddr(s)
-	return err == nil && a.Is6() && !a.Is4In6() && a.Zone() == ""
-}
-
-// isPlace4 reports whether a text is an address with or without its network.
-func isPlace4(s string) bool {
-	p, err := netip.ParsePrefix(s)
-	return err == nil && p.Addr().Is4() || isIPv4(s)
-}
-
-func isPlace6(s string) bool {
-	p, err := netip.ParsePrefix(s)
-	return err == nil && isIPv6(p.Addr().String()) || isIPv6(s)
-}
-
-func isMAC(s string) bool {
-	m, err := net.ParseMAC(s)
-	return err == nil && len(m) == 6
-}
-
-// isAS reports whether a text is a number, or its two halves with a dot.
-func isAS(s string) bool {
-	high, low, halves := strings.Cut(s, ".")
-	bits := 32
-	if halves {
-		bits = 16
-	} else {
-		low = "0"
-	}
-	_, err1 := strconv.ParseUint(high, 10, bits)
-	_, err2 := strconv.ParseUint(low, 10, bits)
-	return err1 == nil && err2 == nil
 }
 
 // podCIDRs are those of a node, as blocks that it has.

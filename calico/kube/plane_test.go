@@ -177,12 +177,7 @@ func TestForgottenByPlane(t *testing.T) {
 	c := newCluster(t, read(t, "cluster.yaml"))
 	m := join(t, c.datastore("", ""))
 	m.wait("rows", m.rows, clusterRows)
-	c.fake.mu.Lock()
-	delete(c.fake.objects, blockPath)
-	c.fake.version++
-	c.fake.floor, c.fake.changes = c.fake.version, nil
-	c.fake.stir()
-	c.fake.mu.Unlock()
+	c.fake.forget(blockPath)
 	m.wait("rows", m.rows, "10.65.1.0/26 nobody, 10.65.1.1/32 198.51.100.3, 10.65.2.0/26 192.0.2.2")
 	if s := m.stale(); s != "" {
 		t.Error(s)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,8 +27,7 @@ type sink struct {
 	of     map[string]entry // by name; the teller's lock
 	listed bool             // likewise
 
-	mu      sync.Mutex
-	version string
+	version atomic.Value // the newest that was seen, a string
 }
 
 // An entry is an object.
@@ -104,17 +103,11 @@ func (s *sink) Delete(x any) error {
 func (s *sink) Resync() error { return nil }
 
 // UpdateResourceVersion implements [cache.ResourceVersionUpdater].
-func (s *sink) UpdateResourceVersion(version string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version = version
-}
+func (s *sink) UpdateResourceVersion(version string) { s.version.Store(version) }
 
-// newest is the newest version that was seen.
 func (s *sink) newest() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.version
+	version, _ := s.version.Load().(string)
+	return version
 }
 
 func (s *sink) id(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
@@ -179,11 +172,10 @@ func (s *sink) say(id string, x said) {
 	if ok && other != me && s.t.clash[x.key] == nil {
 		s.t.clash[x.key] = fmt.Errorf("two objects have this name: %s and %s", other, me)
 	}
-	switch err := cmp.Or(s.t.clash[x.key], x.err); err {
-	case nil:
-		s.t.r.Put(x.key, x.value)
-	default:
+	if err := cmp.Or(s.t.clash[x.key], x.err); err != nil {
 		s.t.r.Wrong(x.key, err)
+	} else {
+		s.t.r.Put(x.key, x.value)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 type bgpLab struct {
 	t     *testing.T
 	nodes [2]*system
-	c     [2]*api.Client
 	host  *netns.Host // the third node
 	bird  *bird.BIRD
 	pods  [3]*netns.Host
@@ -31,18 +30,9 @@ func newBGPLab(t *testing.T) *bgpLab {
 	l.host.TxOff("eth0")
 	l.pods[2] = n.Host("pod3")
 	n.Link(l.host, "10.65.3.1/26", l.pods[2], "10.65.3.5/26")
+	l.pods[2].Route("default", "via", "10.65.3.1")
 	for i := range l.nodes {
-		name := fmt.Sprint("node", i+1)
-		s := newSystem(t, n, name)
-		n.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", 11+i), wire)
-		s.TxOff("eth0")
-		l.pods[i] = s.guestAt(n, fmt.Sprint("guest", i+1), fmt.Sprintf("10.65.%d.5/26", i+1), fmt.Sprint("pod", i+1), "br0")
-		l.nodes[i], l.c[i] = s, api.NewClient(s.socket)
-		s.write(sample(t, "bgp/"+name+".json"))
-		s.run()
-	}
-	for i, pod := range l.pods {
-		pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", i+1))
+		l.nodes[i], l.pods[i] = podNode(t, n, wire, i, sample(t, fmt.Sprintf("bgp/node%d.json", i+1)))
 	}
 	l.bird = bird.Start(t, l.host, sample(t, "bgp/bird.conf"))
 	return l
@@ -53,37 +43,42 @@ func (l *bgpLab) reach() {
 	l.t.Helper()
 	for i, pod := range l.pods {
 		for k := range l.pods {
-			if k == i {
-				continue
-			}
-			to := fmt.Sprintf("10.65.%d.5", k+1)
-			pod.Until("ping "+to, func() bool {
-				_, err := pod.Try(l.t.Context(), "ping", "-n", "-c", "1", "-W", "1", to)
-				return err == nil
-			})
-			if ttl := pod.PingTTL(to); ttl != 62 {
-				l.t.Errorf("%s to %s: TTL %d, want 62", pod.Name, to, ttl)
+			if k != i {
+				reachPod(l.t, pod, fmt.Sprintf("10.65.%d.5", k+1))
 			}
 		}
 	}
 }
 
-// says waits until vxsctl on a node says what a pattern matches.
-func (l *bgpLab) says(i int, words, pattern string) {
-	l.t.Helper()
-	l.nodes[i].says(words, pattern)
+// reachPod waits until a pod reaches an address, with the TTL of two routers.
+func reachPod(t *testing.T, pod *netns.Host, to string) {
+	t.Helper()
+	pod.Until("ping "+to, func() bool {
+		_, err := pod.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", to)
+		return err == nil
+	})
+	if ttl := pod.PingTTL(to); ttl != 62 {
+		t.Errorf("%s to %s: TTL %d, want 62", pod.Name, to, ttl)
+	}
 }
 
-// reload gives a node another configuration.
-func (l *bgpLab) reload(i int, text string) {
-	l.t.Helper()
-	l.nodes[i].reload(text)
+// podNode starts a node on a wire, with 192.0.2.11 and so on for i from 0, and a pod on its TAP.
+func podNode(t *testing.T, n *netns.Net, wire *netns.Host, i int, text string) (s *system, pod *netns.Host) {
+	t.Helper()
+	s = newSystem(t, n, fmt.Sprint("node", i+1))
+	n.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", 11+i), wire)
+	s.TxOff("eth0")
+	pod = s.guestAt(n, fmt.Sprint("guest", i+1), fmt.Sprintf("10.65.%d.5/26", i+1), fmt.Sprint("pod", i+1), "br0")
+	pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", i+1))
+	s.write(text)
+	s.run()
+	return s, pod
 }
 
 // since is when the session of the first node with a peer began.
 func (l *bgpLab) since(peer string) (at time.Time) {
 	l.t.Helper()
-	peers, err := l.c[0].BGPPeers(l.t.Context())
+	peers, err := api.NewClient(l.nodes[0].socket).BGPPeers(l.t.Context())
 	must(l.t, err)
 	for _, p := range peers {
 		if p.Address == peer && p.Since != nil {
@@ -98,11 +93,11 @@ func TestBGPMesh(t *testing.T) {
 	t.Parallel()
 	l := newBGPLab(t)
 	l.reach()
-	l.says(0, "bgp", `state +running since [-\d: ]+\nerror +-\nAS +64512\nrouter ID +192\.0\.2\.11\nVRF +cluster\npeers +2\nsessions +2\nannounced +10\.65\.1\.0/26\nroutes of peers +2\naccepted +2\n$`)
-	l.says(0, "bgp peers", `\n192\.0\.2\.12 +64512 +established +\S+ +9s +- +1 +1 +- +\d+ +\d+ +(-|[^\n]+)\n192\.0\.2\.13 +64512 +established +\S+ +9s +- +1 +1 +- `)
-	l.says(0, "bgp routes", `^PREFIX.*\n10\.65\.1\.0/26 +192\.0\.2\.21 +- +- +-\n10\.65\.2\.0/26 +192\.0\.2\.22 +192\.0\.2\.12 +vni 200 ip 192\.0\.2\.22 +-\n10\.65\.3\.0/26 +192\.0\.2\.13 +192\.0\.2\.13 +vni 200 ip 192\.0\.2\.13 +-\n$`)
-	l.says(0, "bgp routes peer 192.0.2.13", `^PREFIX.*\n10\.65\.3\.0/26 .*\n$`)
-	l.says(0, "route", `cluster +10\.65\.3\.0/26 +via +bgp +vni 200 via 192\.0\.2\.13\n`)
+	l.nodes[0].says("bgp", `state +running since [-\d: ]+\nerror +-\nAS +64512\nrouter ID +192\.0\.2\.11\nVRF +cluster\npeers +2\nsessions +2\nannounced +10\.65\.1\.0/26\nroutes of peers +2\naccepted +2\n$`)
+	l.nodes[0].says("bgp peers", `\n192\.0\.2\.12 +64512 +established +\S+ +9s +- +1 +1 +- +\d+ +\d+ +(-|[^\n]+)\n192\.0\.2\.13 +64512 +established +\S+ +9s +- +1 +1 +- `)
+	l.nodes[0].says("bgp routes", `^PREFIX.*\n10\.65\.1\.0/26 +192\.0\.2\.21 +- +- +-\n10\.65\.2\.0/26 +192\.0\.2\.22 +192\.0\.2\.12 +vni 200 ip 192\.0\.2\.22 +-\n10\.65\.3\.0/26 +192\.0\.2\.13 +192\.0\.2\.13 +vni 200 ip 192\.0\.2\.13 +-\n$`)
+	l.nodes[0].says("bgp routes peer 192.0.2.13", `^PREFIX.*\n10\.65\.3\.0/26 .*\n$`)
+	l.nodes[0].says("route", `cluster +10\.65\.3\.0/26 +via +bgp +vni 200 via 192\.0\.2\.13\n`)
 	for words, want := range map[string]string{
 		"bgp sessions":          `bgp: "sessions": must be one of show, peers, routes`,
 		"bgp routes dev x":      `bgp: unexpected "dev"; allowed is peer`,
@@ -131,10 +126,10 @@ func TestBGPReload(t *testing.T) {
 		t.Error(out)
 	}
 	always := `"pools": [{"prefix": "10.65.%d.0/24", "encapsulation": "ipip", "segment": 100}, `
-	l.reload(0, strings.Replace(text, `"pools": [`, fmt.Sprintf(always, 2), 1))
-	l.reload(1, strings.Replace(sample(t, "bgp/node2.json"), `"pools": [`, fmt.Sprintf(always, 1), 1))
-	l.says(0, "bgp routes", `\n10\.65\.2\.0/26 +192\.0\.2\.22 +192\.0\.2\.12 +vni 100 vtep 192\.0\.2\.22:0 `)
-	l.says(1, "bgp routes", `\n10\.65\.1\.0/26 +192\.0\.2\.21 +192\.0\.2\.11 +vni 100 vtep 192\.0\.2\.21:0 `)
+	l.nodes[0].reload(strings.Replace(text, `"pools": [`, fmt.Sprintf(always, 2), 1))
+	l.nodes[1].reload(strings.Replace(sample(t, "bgp/node2.json"), `"pools": [`, fmt.Sprintf(always, 1), 1))
+	l.nodes[0].says("bgp routes", `\n10\.65\.2\.0/26 +192\.0\.2\.22 +192\.0\.2\.12 +vni 100 vtep 192\.0\.2\.22:0 `)
+	l.nodes[1].says("bgp routes", `\n10\.65\.1\.0/26 +192\.0\.2\.21 +192\.0\.2\.11 +vni 100 vtep 192\.0\.2\.21:0 `)
 	wire := l.nodes[0].Capture("eth0", "ip proto 4")
 	l.reach()
 	if n := len(wire.Stop()); n < 4 {
@@ -158,12 +153,12 @@ func TestBGPEnds(t *testing.T) {
 	gone := func() bool { return l.host.IP("route", "show", block) == "" }
 
 	l.bird.Do("disable", "node1")
-	l.says(0, "bgp", `\nsessions +1\n`)
-	l.says(0, "bgp routes peer 192.0.2.13", `^PREFIX.*\n$`)
+	l.nodes[0].says("bgp", `\nsessions +1\n`)
+	l.nodes[0].says("bgp routes peer 192.0.2.13", `^PREFIX.*\n$`)
 	l.bird.Do("enable", "node1")
-	l.says(0, "bgp routes peer 192.0.2.13", `\n10\.65\.3\.0/26 `)
+	l.nodes[0].says("bgp routes peer 192.0.2.13", `\n10\.65\.3\.0/26 `)
 
-	l.reload(0, regexp.MustCompile(`(?s)  "bgp": .*?\n  },\n`).ReplaceAllString(text, ""))
+	l.nodes[0].reload(regexp.MustCompile(`(?s)  "bgp": .*?\n  },\n`).ReplaceAllString(text, ""))
 	if out, err := l.nodes[0].tryCtl("bgp"); err == nil || !strings.Contains(out, "the configuration has no section bgp") {
 		t.Error(out)
 	}
@@ -171,10 +166,10 @@ func TestBGPEnds(t *testing.T) {
 		t.Errorf("without the section:\n%s", out)
 	}
 	l.host.Until("our block is withdrawn", gone)
-	l.reload(0, text)
+	l.nodes[0].reload(text)
 	l.reach()
 
-	l.reload(0, strings.Replace(text, `"as": 64512, "routerID"`, `"as": 64513, "routerID"`, 1))
-	l.says(0, "bgp", `\nAS +64513\n(.*\n)+sessions +0\n(.*\n)+routes of peers +0\n`)
+	l.nodes[0].reload(strings.Replace(text, `"as": 64512, "routerID"`, `"as": 64513, "routerID"`, 1))
+	l.nodes[0].says("bgp", `\nAS +64513\n(.*\n)+sessions +0\n(.*\n)+routes of peers +0\n`)
 	l.host.Until("our block is withdrawn again", gone)
 }

@@ -42,20 +42,8 @@ func newCalicoLab(t *testing.T) *calicoLab {
 	}
 	l.node3(n, wire)
 	for i := range l.nodes {
-		name := fmt.Sprint("node", i+1)
-		s := newSystem(t, n, name)
-		n.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", 11+i), wire)
-		s.TxOff("eth0")
-		l.pods[i] = s.guestAt(n, fmt.Sprint("guest", i+1), fmt.Sprintf("10.65.%d.5/26", i+1), fmt.Sprint("pod", i+1), "br0")
+		l.nodes[i], l.pods[i] = podNode(t, n, wire, i, sample(t, fmt.Sprintf("calico-etcd/node%d.json", i+1)))
 		l.pods[i].Addr("eth0", fmt.Sprintf("10.66.%d.5/26", i+1))
-		l.nodes[i] = s
-		s.write(sample(t, "calico-etcd/"+name+".json"))
-		s.run()
-	}
-	for i, pod := range l.pods {
-		pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", i+1))
-	}
-	for i := range 2 {
 		l.pods[i].Route("10.66.0.0/16", "via", fmt.Sprintf("10.66.%d.1", i+1), "src", fmt.Sprintf("10.66.%d.5", i+1))
 	}
 	return l
@@ -75,6 +63,7 @@ func (l *calicoLab) node3(n *netns.Net, wire *netns.Host) {
 	l.pods[2] = n.Host("pod3")
 	n.Link(h, "10.65.3.1/26", l.pods[2], "10.65.3.5/26")
 	l.pods[2].MTU("eth0", 1450)
+	l.pods[2].Route("default", "via", "10.65.3.1")
 	h.VXLAN("vxlan.calico", netns.VXLAN{ID: 4096, Local: "192.0.2.13", Dev: "eth0", Addr: "10.65.3.0/32", Args: []string{"nolearning"}})
 	h.SetMAC("vxlan.calico", calicoMAC("node3"))
 	for i := 1; i <= 2; i++ {
@@ -104,17 +93,9 @@ func (l *calicoLab) third() {
 	l.block("10.65.3.0/26", "node3")
 }
 
-// reach waits until a pod reaches an address, with the TTL of two routers.
 func (l *calicoLab) reach(pod int, to string) {
 	l.t.Helper()
-	p := l.pods[pod-1]
-	p.Until("ping "+to, func() bool {
-		_, err := p.Try(l.t.Context(), "ping", "-n", "-c", "1", "-W", "1", to)
-		return err == nil
-	})
-	if ttl := p.PingTTL(to); ttl != 62 {
-		l.t.Errorf("pod%d to %s: TTL %d, want 62", pod, to, ttl)
-	}
+	reachPod(l.t, l.pods[pod-1], to)
 }
 
 // all waits until pods of the first two nodes reach each other by both pools.

@@ -88,26 +88,20 @@ func newMixedLab(t *testing.T) *mixedLab {
 	host.TxOff("eth0")
 	l.pods[2] = n.Host("pod3")
 	n.Link(host, "10.65.3.1/26", l.pods[2], "10.65.3.5/26")
+	l.pods[2].Route("default", "via", "10.65.3.1")
 	l.pods[2].Addr("eth0", "10.67.3.5/26")
 	host.Addr("eth1", "10.67.3.1/26")
 	host.Route("10.65.1.0/26", "via", "192.0.2.21") // as its Felix has it
 	l.bird = bird.Start(t, host, mixedBIRD)
 	for i := range l.nodes {
 		name, addr := fmt.Sprint("node", i+1), []string{"21", "37"}[i]
-		s := newSystem(t, n, name)
-		n.Plug(s.Host, fmt.Sprintf("192.0.2.%d/24", 11+i), wire)
-		s.TxOff("eth0")
-		l.pods[i] = s.guestAt(n, fmt.Sprint("guest", i+1), fmt.Sprintf("10.65.%d.5/26", i+1), fmt.Sprint("pod", i+1), "br0")
-		l.nodes[i] = s
 		l.texts[i] = strings.NewReplacer("NODE", fmt.Sprint(i+1), "ADDR", addr, "VXLANMAC", calicoMAC(name)).Replace(mixedNode)
-		s.write(l.texts[i])
-		s.run()
+		l.nodes[i], l.pods[i] = podNode(t, n, wire, i, l.texts[i])
 		for _, p := range []int{66, 67} {
 			l.pods[i].Addr("eth0", fmt.Sprintf("10.%d.%d.5/26", p, i+1))
 		}
 	}
 	for i, pod := range l.pods {
-		pod.Route("default", "via", fmt.Sprintf("10.65.%d.1", i+1))
 		for _, p := range []int{66, 67} {
 			if i < 2 || p == 67 {
 				pod.Route(fmt.Sprintf("10.%d.0.0/16", p), "via", fmt.Sprintf("10.%d.%d.1", p, i+1), "src", fmt.Sprintf("10.%d.%d.5", p, i+1))

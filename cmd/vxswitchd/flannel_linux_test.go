@@ -107,17 +107,11 @@ func (x *flannelNode) ip() string {
 	return netip.AddrFrom4(a).String()
 }
 
-// reach pings both ways until it is answered, and looks at the TTL.
+// reach is reachPod both ways.
 func reach(a, b *flannelNode) {
 	a.t.Helper()
 	for _, x := range [][2]*flannelNode{{a, b}, {b, a}} {
-		x[0].pod.Until("pods reach each other", func() bool {
-			_, err := x[0].pod.Try(a.t.Context(), "ping", "-n", "-c", "1", "-W", "1", x[1].ip())
-			return err == nil
-		})
-		if ttl := x[0].pod.PingTTL(x[1].ip()); ttl != 62 {
-			a.t.Errorf("TTL %d", ttl)
-		}
+		reachPod(a.t, x[0].pod, x[1].ip())
 	}
 }
 

@@ -99,3 +99,13 @@ type Engine interface {
 
 	Status() []Status
 }
+
+// OfFamily returns the first address of a family, none if there is none.
+func OfFamily(list []netip.Addr, is4 bool) netip.Addr {
+	for _, a := range list {
+		if a.Is4() == is4 {
+			return a
+		}
+	}
+	return netip.Addr{}
+}

@@ -92,14 +92,14 @@ func (b *BGP) begin(ctx context.Context, s *server.BgpServer, h engine.Handler) 
 
 // watch has h hear of best paths and sessions.
 func (b *BGP) watch(ctx context.Context, s *server.BgpServer, h engine.Handler) error {
-	up, routes := map[netip.Addr]bool{}, b.loads()
+	routes := b.loads()
 	return s.WatchEvent(ctx, server.WatchEventMessageCallbacks{
 		OnPathUpdate: func(paths []*apiutil.Path, _ time.Time) { routes.heard(paths) },
 		OnBestPath:   func(paths []*apiutil.Path, _ time.Time) { tell(h, paths) },
 		OnPeerUpdate: func(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 			if e.Type == apiutil.PEER_EVENT_STATE {
 				routes.down(e.Peer.State.NeighborAddress)
-				b.session(h, up, &e.Peer.State)
+				b.session(h, &e.Peer.State)
 			}
 		},
 	}, server.WatchUpdate(false, "", ""), server.WatchBestPath(true), server.WatchPeer())
@@ -111,11 +111,10 @@ const dead = "the path is dead"
 // maxWhy is how many reasons are kept: addresses of a prefix may be many.
 const maxWhy = 4096
 
-// session tells what has become of a session; up has those that are established.
-func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.PeerState) {
+// session tells what has become of a session.
+func (b *BGP) session(h engine.Handler, st *apiutil.PeerState) {
 	peer := st.NeighborAddress
 	if st.SessionState == bgp.BGP_FSM_ESTABLISHED {
-		up[peer] = true
 		b.up.Store(peer, true)
 		h.Session(peer, true, "")
 		return
@@ -129,11 +128,9 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN:
 		why = cmp.Or(b.noted(peer), why) // by end
 	default:
-		b.note(peer, why)
+		b.keep(b.why, peer, why)
 	}
-	if up[peer] {
-		delete(up, peer)
-		b.up.Delete(peer)
+	if _, was := b.up.LoadAndDelete(peer); was {
 		h.Session(peer, false, cmp.Or(why, ours))
 	}
 }
@@ -141,16 +138,14 @@ func (b *BGP) session(h engine.Handler, up map[netip.Addr]bool, st *apiutil.Peer
 // ours is why a session has ended of which nothing else says so.
 const ours = "ended here: the peer has other settings, or is none any more"
 
-// noted returns what note keeps.
+// noted returns why a session with a peer has ended.
 func (b *BGP) noted(peer netip.Addr) string {
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()
 	return b.why[peer]
 }
 
-// note keeps why a session has ended.
-func (b *BGP) note(peer netip.Addr, why string) { b.keep(b.why, peer, why) }
-
+// keep keeps why a session has ended, or why there is none yet.
 func (b *BGP) keep(list map[netip.Addr]string, peer netip.Addr, why string) {
 	b.whyMu.Lock()
 	defer b.whyMu.Unlock()
@@ -358,5 +353,5 @@ func (b *BGP) Reset(peer netip.Addr) {
 	if err := errors.Join(b.remove(&p), b.add(&p)); err != nil {
 		why = err.Error()
 	}
-	b.note(peer, why)
+	b.keep(b.why, peer, why)
 }

@@ -147,8 +147,8 @@ func (c *compiler) group(g *group) {
 		c.imports = append(c.imports, &api.Statement{Conditions: conditions(peers), Actions: accept()})
 	}
 	if g.NextHops != nil {
-		c.nextHop(peers, api.Family_AFI_IP, ofFamily(g.NextHops, true))
-		c.nextHop(peers, api.Family_AFI_IP6, ofFamily(g.NextHops, false))
+		c.nextHop(peers, api.Family_AFI_IP, engine.OfFamily(g.NextHops, true))
+		c.nextHop(peers, api.Family_AFI_IP6, engine.OfFamily(g.NextHops, false))
 	}
 	as := uint32(0)
 	if g.external {
@@ -170,14 +170,6 @@ func (c *compiler) nextHop(peers string, afi api.Family_Afi, a netip.Addr) {
 		do.RouteAction = api.RouteAction_ROUTE_ACTION_REJECT
 	}
 	c.exports = append(c.exports, &api.Statement{Conditions: x, Actions: do})
-}
-
-// ofFamily returns the first address of a family, none if there is none.
-func ofFamily(list []netip.Addr, is4 bool) (a netip.Addr) {
-	if i := slices.IndexFunc(list, func(x netip.Addr) bool { return x.Is4() == is4 }); i >= 0 {
-		a = list[i]
-	}
-	return a
 }
 
 // export has peers get our own routes, and those of our AS if we are a route reflector; never those of another AS.

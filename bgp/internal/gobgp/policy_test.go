@@ -17,6 +17,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // route is one of a peer, or one of ours if that is not valid.
@@ -173,87 +174,76 @@ func routeOf(p *apiutil.Path) (r route) {
 	return r
 }
 
-// A reader makes choices of bytes, and the first of each when there are none left.
-type reader []byte
-
-func (b *reader) n(k int) int {
-	if len(*b) == 0 {
-		return 0
-	}
-	x := (*b)[0]
-	*b = (*b)[1:]
-	return int(x) % k
-}
-
-func pick[T any](b *reader, list ...T) T { return list[b.n(len(list))] }
+// A maker makes rules and routes.
+type maker struct{ *check.Draw }
 
 // numbers and communities that rules and routes have: few, so that they meet.
-func (b *reader) path() (list []uint32) {
-	for range b.n(4) {
-		list = append(list, pick[uint32](b, 65000, 65001, 6500, 4200000000))
+func (b maker) path() (list []uint32) {
+	for range b.N(4) {
+		list = append(list, check.Pick[uint32](b.Draw, 65000, 65001, 6500, 4200000000))
 	}
 	return list
 }
 
-func (b *reader) community() string {
-	return pick(b, "65000:100", "65000:10", "65000:100:1", "65000:100:10", "0:0", "65535:65281")
+func (b maker) community() string {
+	return check.Pick(b.Draw, "65000:100", "65000:10", "65000:100:1", "65000:100:10", "0:0", "65535:65281")
 }
 
-func (b *reader) prefix() netip.Prefix {
-	a := pick(b, netip.MustParseAddr("10.65.2.77"), netip.MustParseAddr("10.65.0.0"), netip.MustParseAddr("fd65::77"), netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("::"))
-	p, _ := a.Prefix(b.n(a.BitLen() + 1))
+func (b maker) prefix() netip.Prefix {
+	a := check.Pick(b.Draw, netip.MustParseAddr("10.65.2.77"), netip.MustParseAddr("10.65.0.0"), netip.MustParseAddr("fd65::77"), netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("::"))
+	p, _ := a.Prefix(b.N(a.BitLen() + 1))
 	return p
 }
 
-func (b *reader) rule() (r engine.Rule) {
-	r.IPv6 = b.n(2) == 1
+func (b maker) rule() (r engine.Rule) {
+	r.IPv6 = b.N(2) == 1
 	if p := b.prefix(); p.Addr().Is6() == r.IPv6 {
-		r.Prefix, r.Not = p, b.n(2) == 1
-		r.Least = p.Bits() + b.n(p.Addr().BitLen()-p.Bits()+1)
-		r.Most = r.Least + b.n(p.Addr().BitLen()-r.Least+1)
+		r.Prefix, r.Not = p, b.N(2) == 1
+		r.Least = p.Bits() + b.N(p.Addr().BitLen()-p.Bits()+1)
+		r.Most = r.Least + b.N(p.Addr().BitLen()-r.Least+1)
 	}
-	r.Remote = b.n(2) == 1
-	if b.n(3) == 1 {
+	r.Remote = b.N(2) == 1
+	if b.N(3) == 1 {
 		r.Community = b.community()
 	}
-	if b.n(3) == 1 {
+	if b.N(3) == 1 {
 		r.ASPath = b.path()
 	}
-	r.Preference = pick[uint32](b, 0, 0, 0, 100, 200)
-	if r.Reject = b.n(2) == 1; r.Reject {
+	r.Preference = check.Pick[uint32](b.Draw, 0, 0, 0, 100, 200)
+	if r.Reject = b.N(2) == 1; r.Reject {
 		return r
 	}
-	for range b.n(3) {
+	for range b.N(3) {
 		r.AddCommunities = append(r.AddCommunities, b.community())
 	}
 	if r.Prepend = b.path(); len(r.ASPath) > 0 && len(r.Prepend) > 1 {
 		r.Prepend = slices.Repeat(r.Prepend[:1], len(r.Prepend))
 	}
-	r.SetPreference = pick[uint32](b, 0, 0, 100, 1<<31-2)
+	r.SetPreference = check.Pick[uint32](b.Draw, 0, 0, 100, 1<<31-2)
 	return r
 }
 
-func (b *reader) route() (r route) {
-	r.peer = pick(b, netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.3"), netip.MustParseAddr("192.0.3.3"), netip.MustParseAddr("2001:db8::2"), netip.MustParseAddr("198.51.100.1"))
+func (b maker) route() (r route) {
+	r.peer = check.Pick(b.Draw, netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("192.0.2.3"), netip.MustParseAddr("192.0.3.3"), netip.MustParseAddr("2001:db8::2"), netip.MustParseAddr("198.51.100.1"))
 	r.prefix, r.path = b.prefix(), b.path()
-	for range b.n(3) {
+	for range b.N(3) {
 		r.communities = append(r.communities, b.community())
 	}
-	r.preference = pick[uint32](b, 0, 100, 200)
+	r.preference = check.Pick[uint32](b.Draw, 0, 100, 200)
 	return r
 }
 
 // peers have an address or a prefix, one in the other too.
-func (b *reader) peers() []engine.Peer {
+func (b maker) peers() []engine.Peer {
 	list := []engine.Peer{
 		{Addr: netip.MustParseAddr("192.0.2.2"), AS: 64513}, {Prefix: netip.MustParsePrefix("192.0.2.0/24"), AS: 64513}, {Prefix: netip.MustParsePrefix("192.0.0.0/16"), AS: 64512},
 		{Addr: netip.MustParseAddr("2001:db8::2"), AS: 64513},
 	}
 	for i := range list {
-		for range b.n(4) {
+		for range b.N(4) {
 			list[i].Import = append(list[i].Import, b.rule())
 		}
-		if i > 0 && b.n(4) == 1 {
+		if i > 0 && b.N(4) == 1 {
 			list[i].Import = list[i-1].Import
 		}
 	}
@@ -268,7 +258,7 @@ func FuzzFilter(f *testing.F) {
 
 // filter compares gobgp and the model, and returns how many routes rules have rejected, and changed.
 func filter(t *testing.T, text []byte) (rejected, changed int) {
-	b, in := started(), reader(text)
+	b, in := started(), maker{(*check.Draw)(&text)}
 	peers := in.peers()
 	clear(b.peers)
 	for _, p := range peers {

@@ -30,15 +30,15 @@ func TestSessionEnds(t *testing.T) {
 		want   string
 	}{
 		{"by the peer", func(*BGP) {}, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_READ_FAILED, DisconnectMessage: "read-failed"}, "read-failed"},
-		{"over its limit", func(b *BGP) { b.note(peer, "more routes than its limit, 1") }, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_ADMIN_DOWN}, "more routes than its limit, 1"},
-		{"other settings", func(b *BGP) { b.note(peer, "of an earlier one") }, apiutil.PeerState{}, ours},
+		{"over its limit", func(b *BGP) { b.keep(b.why, peer, "more routes than its limit, 1") }, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_ADMIN_DOWN}, "more routes than its limit, 1"},
+		{"other settings", func(b *BGP) { b.keep(b.why, peer, "of an earlier one") }, apiutil.PeerState{}, ours},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, h, up := New(engine.Config{}), new(teller), map[netip.Addr]bool{}
-			b.session(h, up, &apiutil.PeerState{NeighborAddress: peer, SessionState: bgp.BGP_FSM_ESTABLISHED})
+			b, h := New(engine.Config{}), new(teller)
+			b.session(h, &apiutil.PeerState{NeighborAddress: peer, SessionState: bgp.BGP_FSM_ESTABLISHED})
 			c.before(b)
 			c.end.NeighborAddress = peer
-			b.session(h, up, &c.end)
+			b.session(h, &c.end)
 			check.Equal(t, "reason", h.why, c.want)
 		})
 	}

@@ -164,7 +164,7 @@ func (x *compiler) route(p *pool, prefix netip.Prefix, node string) {
 	via := control.Via{VNI: x.c.Segment, IP: to}
 	switch on := own.IsValid() && own.Masked().Contains(to); {
 	case p.direct() && on:
-	case p.kind == bgp.Never:
+	case p.Encapsulation == bgp.Never:
 		i := slices.IndexFunc(x.c.Routers, func(a netip.Addr) bool { return a.Is4() == is4 })
 		if i < 0 {
 			x.once(of, "%v is not on our network, and there is no router", to)
@@ -174,7 +174,7 @@ func (x *compiler) route(p *pool, prefix netip.Prefix, node string) {
 	default:
 		via = control.Via{VTEP: netip.AddrPortFrom(to, 0)}
 		via.VNI, via.Tunnel = x.tunnel(p)
-		if p.kind == bgp.VXLAN {
+		if p.Encapsulation == bgp.VXLAN {
 			if !e.VXLAN.IsValid() {
 				x.once(of, "has no device for VXLAN: no address of one, or it was left out")
 				return

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -63,7 +64,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestOwnAddress has peers with addresses of this node, of which package bgp would refuse all settings.
+// Peers with addresses of this node, of which package bgp would refuse all settings, are left out: of BGPPeers and of the mesh.
 func TestOwnAddress(t *testing.T) {
 	c := settings("a")
 	c.Listen, c.Local = []netip.Addr{netip.MustParseAddr("10.0.0.9")}, []netip.Addr{netip.MustParseAddr("10.0.0.8")}
@@ -71,11 +72,16 @@ func TestOwnAddress(t *testing.T) {
 		"nodes/a":    `{"bgp":{"ipv4Address":"10.0.0.1/24"}}`,
 		"nodes/b":    `{"bgp":{"ipv4Address":"10.0.0.1/24"}}`,
 		"nodes/c":    `{"bgp":{"ipv4Address":"10.0.0.2/24"}}`,
+		"nodes/d":    `{"bgp":{"ipv4Address":"10.0.0.9/24"}}`,
+		"nodes/e":    `{"bgp":{"ipv4Address":"10.0.0.8/24"}}`,
 		"bgppeers/1": `{"peerIP":"10.0.0.1","asNumber":64512}`,
 		"bgppeers/2": `{"peerIP":"10.0.0.9","asNumber":64512}`,
 		"bgppeers/3": `{"peerIP":"10.0.0.8","asNumber":64512}`,
 	}.store("a"))
 	if err := plan.BGP.Check(); err != nil || len(plan.BGP.Peers) != 1 || plan.BGP.Peers[0].Addr != netip.MustParseAddr("10.0.0.2") {
 		t.Errorf("%v, peers %+v", err, plan.BGP.Peers)
+	}
+	if got := fmt.Sprint(plan.Problems); got != "[nodes/b: 10.0.0.1 is our address nodes/d: 10.0.0.9 is an address of ours: there is no session nodes/e: 10.0.0.8 is an address of ours: there is no session]" {
+		t.Error(got)
 	}
 }

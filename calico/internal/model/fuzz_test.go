@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Resources with any of some values, right and wrong ones: what BGP is told is right, and no row leads where the datastore must not lead us.
@@ -17,14 +18,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 5, 0, 0, 1, 1, 1})
 	f.Add([]byte("\x00\x00\x01\x01\x00\x01\x00\x00\x01\x01\x01\x01\x01\x01\x01\x01\x02\x02\x02\x02\x05\x01\x01\x02\x00\x01\x02\x03\x03\x01\x02\x03\x04\x05"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n := func(k int) int {
-			if len(b) == 0 {
-				return 0
-			}
-			x := b[0]
-			b = b[1:]
-			return int(x) % k
-		}
+		n := (*check.Draw)(&b).N
 		pick := func(list ...string) string { return list[n(len(list))] }
 		node := func() string { return pick("a", "b", "c", "d") }
 		ip := func() string {
@@ -56,7 +50,7 @@ func FuzzCompile(f *testing.F) {
 					pick("", "a", "b"), pick("", "all()", "rack == '1'"), ip(), pick("", ":1790"), pick("", "rack == '2'", "all()"), pick("0", "64513", "65000"), pick("", "None")))
 			case 4, 5:
 				p := pick("10.65.0.0/26", "10.65.1.0/26", "10.65.1.0/30", "10.65.1.1/32", "10.66.0.0/26", "127.0.0.0/26", "fd65::/122", "172.16.0.0/26")
-				put("/calico/ipam/v2/assignment/"+blockPath(p), block(p, pick("", "a", "b", "c", "d"), pick("-", "a"), pick("-", "b", "c"), pick("a", "d", "nobody")))
+				put(blockKey(p), block(p, pick("", "a", "b", "c", "d"), pick("-", "a"), pick("-", "b", "c"), pick("a", "d", "nobody")))
 			case 6:
 				if len(keys) > 0 {
 					s.Delete(keys[n(len(keys))])

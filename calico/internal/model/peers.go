@@ -206,8 +206,7 @@ func (b *peering) reverse(name string, p *resource.Peer) {
 
 // add adds the session of a BGPPeer, unless one has the address and port, or we have no address of the family.
 func (b *peering) add(s session, p *resource.Peer, everyone bool) {
-	own := b.own.Of(s.Addr.Is4())
-	if !own.BGP || s.Addr == own.Network.Addr() {
+	if !b.own.Of(s.Addr.Is4()).BGP || b.ours(s.Addr) {
 		return
 	}
 	key := netip.AddrPortFrom(s.Addr, s.Port)
@@ -249,7 +248,9 @@ func (b *peering) mesh() {
 				continue
 			}
 			a := e.Network.Addr()
-			if _, ok := b.by[a]; !ok {
+			if b.ours(a) {
+				b.problem("nodes/"+name, "%v is an address of ours: there is no session", a)
+			} else if _, ok := b.by[a]; !ok {
 				b.put(session{from: "nodes/" + name, Peer: bgp.Peer{Addr: a, AS: cmp.Or(n.AS, b.global.AS), Port: b.port(name), Local: b.local(is4), Passive: b.waits(a)}})
 			}
 		}
@@ -274,11 +275,15 @@ func (b *peering) local(is4 bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// put keeps a session: one for each address, for package bgp tells peers apart by it, and none with an address of ours.
+// ours reports whether sessions are from an address, or are accepted there.
+func (b *peering) ours(a netip.Addr) bool {
+	return a == b.own.Of(a.Is4()).Network.Addr() || slices.Contains(b.c.Local, a) || slices.Contains(b.c.Listen, a)
+}
+
+// put keeps a session: one for each address, for package bgp tells peers apart by it.
 func (b *peering) put(s session) {
 	first, ok := b.by[s.Addr]
 	switch {
-	case s.Addr == b.own.Of(s.Addr.Is4()).Network.Addr() || s.Addr == s.Local || slices.Contains(b.c.Listen, s.Addr):
 	case ok:
 		b.problem(s.from, "is left out for %v, port %d: %s has a session with it", s.Addr, cmp.Or(s.Port, bgp.DefaultPort), first.from)
 		return

@@ -13,26 +13,16 @@ import (
 type pool struct {
 	*resource.Pool
 	name    string
-	kind    bgp.Encapsulation
-	mode    bgp.Mode
 	byBGP   bool // routes to its blocks are those of peers, and not of blocks
 	refused bool
 }
 
-// readPools says of each pool how its packets travel, and who makes its routes: VXLAN is never a matter of BGP, IP-in-IP and no tunnel are
+// readPools says of each pool who makes its routes: VXLAN is never a matter of BGP, IP-in-IP and no tunnel are
 // as programClusterRoutes of the default BGPConfiguration says.
 func (x *compiler) readPools() {
 	for name, r := range All[resource.Pool](x.s, resource.KindPool) {
 		p := pool{Pool: r, name: name}
-		switch {
-		case r.VXLAN != resource.Never:
-			p.kind, p.mode = bgp.VXLAN, mode(r.VXLAN)
-		case r.IPIP != resource.Never:
-			p.kind, p.mode, p.byBGP = bgp.IPIP, mode(r.IPIP), x.global.IPIP
-		default:
-			p.byBGP = x.global.Direct
-		}
-		p.byBGP = p.byBGP && !x.c.NoBGP
+		p.byBGP = !x.c.NoBGP && (p.Encapsulation == bgp.IPIP && x.global.IPIP || p.Encapsulation == bgp.Never && x.global.Direct)
 		of := "ippools/" + name
 		if i := slices.IndexFunc(x.pools, func(o pool) bool { return o.Prefix.Overlaps(r.Prefix) }); i >= 0 {
 			x.problem(of, "is left out: spec.cidr %v is also that of ippools/%s, %v", r.Prefix, x.pools[i].name, x.pools[i].Prefix)
@@ -46,7 +36,7 @@ func (x *compiler) readPools() {
 			x.problem(of, "spec.natOutgoing is not carried: packets to the outside keep the address of the workload")
 		}
 		is4 := r.Prefix.Addr().Is4()
-		if e := x.own.Of(is4); p.kind == bgp.VXLAN && !p.refused && !p.Services && !e.VXLAN.IsValid() {
+		if e := x.own.Of(is4); p.Encapsulation == bgp.VXLAN && !p.refused && !p.Services && !e.VXLAN.IsValid() {
 			x.problem("nodes/"+x.c.Node, "has no spec.%sVXLANTunnelAddr, which ippools/%s needs: other nodes send it nothing", family(is4), name)
 		}
 		x.pools = append(x.pools, p)
@@ -61,19 +51,12 @@ func family(is4 bool) string {
 	return "ipv6"
 }
 
-func mode(m resource.Mode) bgp.Mode {
-	if m == resource.CrossSubnet {
-		return bgp.CrossSubnet
-	}
-	return bgp.Always
-}
-
 // unfit says which setting a pool needs that there is not, "" for none.
 func (x *compiler) unfit(p *pool) string {
 	switch {
-	case p.kind == bgp.VXLAN && x.c.VXLAN.Segment == 0:
+	case p.Encapsulation == bgp.VXLAN && x.c.VXLAN.Segment == 0:
 		return "spec.vxlanMode needs a segment for VXLAN here"
-	case p.kind == bgp.IPIP && x.c.IPIP.Segment == 0:
+	case p.Encapsulation == bgp.IPIP && x.c.IPIP.Segment == 0:
 		return "spec.ipipMode needs a segment for IP-in-IP here"
 	case p.direct() && x.c.Segment == 0:
 		return "ways without a tunnel need a segment here"
@@ -82,7 +65,7 @@ func (x *compiler) unfit(p *pool) string {
 }
 
 // direct reports whether packets to a pool may travel as they are.
-func (p *pool) direct() bool { return p.kind == bgp.Never || p.mode == bgp.CrossSubnet }
+func (p *pool) direct() bool { return p.Encapsulation == bgp.Never || p.Mode == bgp.CrossSubnet }
 
 // in returns the pool with all of a prefix, nil if there is none.
 func (x *compiler) in(p netip.Prefix) *pool {
@@ -97,10 +80,10 @@ func (x *compiler) in(p netip.Prefix) *pool {
 // tunnel returns the segment and the tunnel of a pool.
 func (x *compiler) tunnel(p *pool) (frame.VNI, string) {
 	t := &x.c.IPIP
-	if p.kind == bgp.VXLAN {
+	if p.Encapsulation == bgp.VXLAN {
 		t = &x.c.VXLAN
 	}
-	if p.kind == bgp.Never {
+	if p.Encapsulation == bgp.Never {
 		return 0, ""
 	}
 	return t.Segment, t.name(p.Prefix.Addr().Is4())
@@ -114,7 +97,7 @@ func (x *compiler) bgpPools() (list []bgp.Pool) {
 			continue
 		}
 		vni, name := x.tunnel(p)
-		list = append(list, bgp.Pool{Prefix: p.Prefix, Encapsulation: p.kind, Mode: p.mode, Segment: vni, Tunnel: name})
+		list = append(list, bgp.Pool{Prefix: p.Prefix, Encapsulation: p.Encapsulation, Mode: p.Mode, Segment: vni, Tunnel: name})
 	}
 	return list
 }

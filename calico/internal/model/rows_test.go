@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/calico/internal/resource"
 	"github.com/vxswitch/vxswitch/control"
 )
 
@@ -27,13 +28,7 @@ func (d data) onto(others data) data {
 	return all
 }
 
-func blockPath(p string) string {
-	family := "ipv4"
-	if strings.Contains(p, ":") {
-		family = "ipv6"
-	}
-	return family + "/block/" + strings.Replace(p, "/", "-", 1)
-}
+func blockKey(p string) string { return resource.Key{Kind: resource.KindBlock, Name: p}.Path("") }
 
 func (d data) store(node string) *Store {
 	s := new(Store)
@@ -41,9 +36,9 @@ func (d data) store(node string) *Store {
 		kind, p, _ := strings.Cut(k, " ")
 		switch kind {
 		case "block":
-			s.Put("/calico/ipam/v2/assignment/"+blockPath(p), []byte(v))
+			s.Put(blockKey(p), []byte(v))
 		case "affinity":
-			s.Put("/calico/ipam/v2/host/"+node+"/"+blockPath(p), []byte(`{"state":"`+v+`"}`))
+			s.Put(resource.Key{Kind: resource.KindAffinity, Name: p}.Path(node), []byte(`{"state":"`+v+`"}`))
 		default:
 			s.Put(resourcesKey+k, []byte(`{"apiVersion":"projectcalico.org/v3","spec":`+v+`}`))
 		}
@@ -169,11 +164,7 @@ func TestRows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Compile(settings("localhostname"), c.store("localhostname"))
-			var rows []string
-			for _, r := range plan.Rows {
-				rows = append(rows, show(r.(control.Prefix)))
-			}
-			slices.Sort(rows)
+			rows := shown(plan)
 			if !slices.Equal(rows, c.rows) {
 				t.Errorf("rows\n%s\nwant\n%s\nproblems %v", strings.Join(rows, "\n"), strings.Join(c.rows, "\n"), plan.Problems)
 			}
@@ -208,6 +199,15 @@ func TestLent(t *testing.T) {
 	}
 }
 
+// shown returns the rows of a plan, one line each.
+func shown(plan *Plan) (list []string) {
+	for _, r := range plan.Rows {
+		list = append(list, show(r.(control.Prefix)))
+	}
+	slices.Sort(list)
+	return list
+}
+
 // show returns a row in one line.
 func show(r control.Prefix) string {
 	s := r.Prefix.String()
@@ -236,12 +236,8 @@ func TestNoBGP(t *testing.T) {
 	c := settings("localhostname")
 	c.NoBGP = true
 	plan := Compile(c, local.onto(data{"ippools/direct": `{"cidr":"10.1.0.0/16"}`, "block 10.1.0.0/26": block("10.1.0.0/26", "remotehostname")}).store(c.Node))
-	var rows []string
-	for _, r := range plan.Rows {
-		rows = append(rows, show(r.(control.Prefix)))
-	}
-	want := []string{"10.0.0.0/29 blackhole", "10.0.0.2/32 " + toRemote, "10.1.0.0/26 vni 200 ip 192.168.0.2"}
-	if slices.Sort(rows); !slices.Equal(rows, want) || plan.BGP != nil {
+	rows, want := shown(plan), []string{"10.0.0.0/29 blackhole", "10.0.0.2/32 " + toRemote, "10.1.0.0/26 vni 200 ip 192.168.0.2"}
+	if !slices.Equal(rows, want) || plan.BGP != nil {
 		t.Errorf("rows %q, want %q; BGP %v", rows, want, plan.BGP)
 	}
 }

@@ -17,7 +17,7 @@ func TestWorstResources(t *testing.T) {
 	}.store("a")
 	put := func(i int) {
 		p := fmt.Sprintf("10.%d.%d.%d/28", i>>12, i>>4&255, i&15<<4)
-		s.Put("/calico/ipam/v2/assignment/"+blockPath(p), []byte(block(p, fmt.Sprintf("n%d", i%100))))
+		s.Put(blockKey(p), []byte(block(p, fmt.Sprintf("n%d", i%100))))
 	}
 	for i := range 100 {
 		s.Put(fmt.Sprintf("%snodes/n%d", resourcesKey, i), fmt.Appendf(nil, `{"spec":{"bgp":{"ipv4Address":"192.0.2.%d/24"},"ipv4VXLANTunnelAddr":"10.255.0.%d"}}`, i+2, i))

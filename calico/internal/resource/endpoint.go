@@ -2,6 +2,7 @@ package resource
 
 import (
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"strings"
 
@@ -31,11 +32,13 @@ type NamedPort struct {
 	Port     uint16
 }
 
+type rawMetadata struct {
+	Labels selector.Labels `json:"labels"`
+}
+
 type rawWorkload struct {
-	Metadata struct {
-		Labels selector.Labels `json:"labels"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata rawMetadata `json:"metadata"`
+	Spec     struct {
 		Node               string    `json:"node"`
 		ServiceAccountName string    `json:"serviceAccountName"`
 		IPNetworks         []string  `json:"ipNetworks"`
@@ -111,10 +114,8 @@ func (e *Endpoint) readPorts(list []rawPort) error {
 }
 
 type rawHost struct {
-	Metadata struct {
-		Labels selector.Labels `json:"labels"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata rawMetadata `json:"metadata"`
+	Spec     struct {
 		Node          string    `json:"node"`
 		InterfaceName string    `json:"interfaceName"`
 		ExpectedIPs   []string  `json:"expectedIPs"`
@@ -147,10 +148,8 @@ type Set struct {
 }
 
 type rawSet struct {
-	Metadata struct {
-		Labels selector.Labels `json:"labels"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata rawMetadata `json:"metadata"`
+	Spec     struct {
 		Nets []string `json:"nets"`
 	} `json:"spec"`
 }
@@ -160,9 +159,7 @@ func (r *rawSet) read(namespace string) (*Set, error) {
 	s := &Set{Labels: r.Metadata.Labels}
 	if namespace != "" {
 		s.Labels = selector.Labels{}
-		for k, v := range r.Metadata.Labels {
-			s.Labels[k] = v
-		}
+		maps.Copy(s.Labels, r.Metadata.Labels)
 		s.Labels[labelNamespace] = namespace
 		s.Profile = "kns." + namespace
 	}

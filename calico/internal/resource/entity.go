@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 type rawEntity struct {
@@ -57,7 +58,7 @@ func readNets(field string, list []string) (nets []netip.Prefix, err error) {
 }
 
 // ports reads numbers, ranges and names. They need a protocol that has ports, but for names where they may be of any.
-func (x *reader) ports(field string, list []json.RawMessage, anyProtocol bool, ports *[]Ports, names *[]string) {
+func (x *reader) ports(field string, list []json.RawMessage, anyProtocol bool, ports *[]policy.PortRange, names *[]string) {
 	if x.Protocol == 0 && given(x.raw.Protocol) {
 		return // of a protocol that is wrong
 	}
@@ -80,13 +81,13 @@ func (x *reader) ports(field string, list []json.RawMessage, anyProtocol bool, p
 }
 
 // readPort reads a number, a range with a colon, or a name.
-func readPort(field string, text json.RawMessage) (p Ports, name string, err error) {
+func readPort(field string, text json.RawMessage) (p policy.PortRange, name string, err error) {
 	if len(text) == 0 || text[0] != '"' {
 		n, err := strconv.ParseUint(string(text), 10, 16)
 		if err != nil {
 			return p, "", wrong(field, string(text), "must be 0 to 65535")
 		}
-		return Ports{uint16(n), uint16(n)}, "", nil
+		return policy.Port(uint16(n)), "", nil
 	}
 	if err := json.Unmarshal(text, &name); err != nil {
 		return p, "", err
@@ -106,7 +107,7 @@ func readPort(field string, text json.RawMessage) (p Ports, name string, err err
 	if err1 != nil || err2 != nil || a > b {
 		return p, "", wrong(field, name, "must be ports up to 65535, the least first, such as 80:90")
 	}
-	return Ports{uint16(a), uint16(b)}, "", nil
+	return policy.PortRange{First: uint16(a), Last: uint16(b)}, "", nil
 }
 
 // selectors makes one of all that say who has the address. In a namespace they choose there alone, unless another is named; with that of

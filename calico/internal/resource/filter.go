@@ -3,39 +3,15 @@ package resource
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/bgp"
 )
 
-// A Filter is a BGPFilter: what peers with its name in their filters may say, and what they are told.
+// A Filter is a BGPFilter, as package bgp has it, without its name.
 type Filter struct {
-	Import, Export []Rule // those of IPv4, then those of IPv6
-}
-
-// A Rule is about some routes. The first that is about a route counts.
-type Rule struct {
-	IPv6     bool
-	Prefix   netip.Prefix // with Operator; else it is about all prefixes
-	Operator string       // Equal, NotEqual, In or NotIn
-	Min, Max int          // lengths of prefixes of In and NotIn; 0 = that of Prefix, and that of the family
-	Source   string       // "RemotePeers": routes of peers only
-	PeerType string       // "eBGP" or "iBGP": for such peers only
-
-	Community string   // that the route has, "" = any
-	ASPath    []uint32 // that its path begins with
-	Priority  uint32   // that it has, 0 = any
-
-	Accept     bool
-	Operations []Operation
-
-	// More are fields that say more, which nothing here does.
-	More []string
-}
-
-// An Operation changes a route. One of its fields is set.
-type Operation struct {
-	AddCommunity  string
-	PrependASPath []uint32
-	SetPriority   uint32
+	bgp.Filter
+	NotCarried string // fields of a rule that say more than package bgp does, "" for none
 }
 
 type rawFilter struct {
@@ -84,69 +60,71 @@ func (r *rawFilter) read() (*Filter, error) {
 		field string
 		rules []rawRule
 		ipv6  bool
-		to    *[]Rule
+		to    *[]bgp.FilterRule
 	}{
-		{"spec.importV4", r.Spec.ImportV4, false, &f.Import}, {"spec.importV6", r.Spec.ImportV6, true, &f.Import},
-		{"spec.exportV4", r.Spec.ExportV4, false, &f.Export}, {"spec.exportV6", r.Spec.ExportV6, true, &f.Export},
+		{"spec.importV4", r.Spec.ImportV4, false, &f.ImportV4}, {"spec.importV6", r.Spec.ImportV6, true, &f.ImportV6},
+		{"spec.exportV4", r.Spec.ExportV4, false, &f.ExportV4}, {"spec.exportV6", r.Spec.ExportV6, true, &f.ExportV6},
 	} {
 		for i := range part.rules {
-			x, err := part.rules[i].read(part.ipv6)
+			x, more, err := part.rules[i].read(part.ipv6)
 			if err != nil {
 				return nil, fmt.Errorf("%s[%d].%w", part.field, i, err)
 			}
+			f.NotCarried = cmp.Or(f.NotCarried, strings.Join(more, " and "))
 			*part.to = append(*part.to, x)
 		}
 	}
 	return f, nil
 }
 
-func (r *rawRule) read(ipv6 bool) (x Rule, err error) {
-	x = Rule{IPv6: ipv6, Operator: r.MatchOperator, Source: r.Source, PeerType: r.PeerType, Accept: r.Action == "Accept", ASPath: numbers(r.ASPathPrefix)}
+// read returns fields that say more than package bgp does as more.
+func (r *rawRule) read(ipv6 bool) (x bgp.FilterRule, more []string, err error) {
 	if err := cmp.Or(one("action", r.Action, "Accept", "Reject"), oneOrNone("source", r.Source, "RemotePeers"), oneOrNone("peerType", r.PeerType, "eBGP", "iBGP")); err != nil {
-		return x, err
+		return x, nil, err
+	}
+	x = bgp.FilterRule{
+		Source: map[string]bgp.Source{"RemotePeers": bgp.RemotePeers}[r.Source], PeerType: map[string]bgp.PeerType{"eBGP": bgp.External, "iBGP": bgp.Internal}[r.PeerType],
+		Action: map[string]bgp.Action{"Reject": bgp.Reject}[r.Action], ASPathPrefix: numbers(r.ASPathPrefix),
 	}
 	if (r.CIDR == "") != (r.MatchOperator == "") {
-		return x, wrong("matchOperator", r.MatchOperator, "must be there with cidr, and only then")
-	}
-	if r.CIDR != "" {
-		if err := one("matchOperator", r.MatchOperator, "Equal", "NotEqual", "In", "NotIn"); err != nil {
-			return x, err
-		}
-		if x.Prefix, err = prefix("cidr", r.CIDR); err != nil {
-			return x, err
-		}
-		if x.Prefix.Addr().Is4() == ipv6 {
-			return x, wrong("cidr", r.CIDR, "must be an %s prefix", familyName(!ipv6))
-		}
-	}
-	if err := r.lengths(&x); err != nil {
-		return x, err
+		return x, nil, wrong("matchOperator", r.MatchOperator, "must be there with cidr, and only then")
 	}
 	if r.Interface != "" {
-		x.More = append(x.More, "interface")
+		more = append(more, "interface")
+	}
+	if r.CIDR != "" {
+		all, err := r.prefix(ipv6, &x)
+		if err != nil {
+			return x, nil, err
+		}
+		if !all {
+			more = append(more, "prefixLength")
+		}
+	} else if r.PrefixLength != nil {
+		return x, nil, wrong("prefixLength", "", "must be there only with cidr")
 	}
 	if r.Communities != nil {
 		if len(r.Communities.Values) != 1 {
-			return x, wrong("communities.values", "", "must have one value, not %d", len(r.Communities.Values))
+			return x, nil, wrong("communities.values", "", "must have one value, not %d", len(r.Communities.Values))
 		}
 		x.Community = r.Communities.Values[0]
 	}
 	if r.Priority != nil {
 		if x.Priority, err = priority("priority", *r.Priority); err != nil {
-			return x, err
+			return x, nil, err
 		}
 	}
 	for i := range r.Operations {
 		o, err := r.Operations[i].read()
 		if err != nil {
-			return x, fmt.Errorf("operations[%d].%w", i, err)
+			return x, nil, fmt.Errorf("operations[%d].%w", i, err)
 		}
 		x.Operations = append(x.Operations, o)
 	}
-	return x, nil
+	return x, more, nil
 }
 
-func (r *rawOperation) read() (o Operation, err error) {
+func (r *rawOperation) read() (o bgp.Operation, err error) {
 	n := 0
 	if r.AddCommunity != nil {
 		o.AddCommunity, n = r.AddCommunity.Value, n+1
@@ -186,13 +164,21 @@ func numbers(list []asNumber) (out []uint32) {
 	return out
 }
 
-func (r *rawRule) lengths(x *Rule) error {
+// prefix reads what the prefix of a route is compared with, and reports whether that is all that a rule says of it.
+func (r *rawRule) prefix(ipv6 bool, x *bgp.FilterRule) (all bool, err error) {
+	if err := one("matchOperator", r.MatchOperator, "Equal", "NotEqual", "In", "NotIn"); err != nil {
+		return false, err
+	}
+	x.Operator = map[string]bgp.Operator{"In": bgp.In, "NotIn": bgp.NotIn, "Equal": bgp.Equal, "NotEqual": bgp.NotEqual}[r.MatchOperator]
+	if x.Prefix, err = prefix("cidr", r.CIDR); err != nil {
+		return false, err
+	}
+	if x.Prefix.Addr().Is4() == ipv6 {
+		return false, wrong("cidr", r.CIDR, "must be an %s prefix", familyName(!ipv6))
+	}
 	l := r.PrefixLength
 	if l == nil {
-		return nil
-	}
-	if r.CIDR == "" {
-		return wrong("prefixLength", "", "must be there only with cidr")
+		return true, nil
 	}
 	least, most := x.Prefix.Bits(), x.Prefix.Addr().BitLen()
 	x.Max = most
@@ -202,13 +188,13 @@ func (r *rawRule) lengths(x *Rule) error {
 	if l.Max != nil {
 		x.Max = *l.Max
 	}
-	if x.Min < 0 || x.Max > most || x.Min > x.Max {
-		return wrong("prefixLength", fmt.Sprintf("%d to %d", x.Min, x.Max), "must be in 0 to %d, the least first", most)
-	}
-	if x.Max < least || x.Operator == "Equal" || x.Operator == "NotEqual" {
-		x.More = append(x.More, "prefixLength") // of no network in the prefix, or beside an operator that has one length
-	} else if x.Min < least {
+	switch {
+	case x.Min < 0 || x.Max > most || x.Min > x.Max:
+		return false, wrong("prefixLength", fmt.Sprintf("%d to %d", x.Min, x.Max), "must be in 0 to %d, the least first", most)
+	case x.Max < least || x.Operator == bgp.Equal || x.Operator == bgp.NotEqual: // of no network in the prefix, or beside an operator that has one length
+		return false, nil
+	case x.Min < least:
 		x.Min = 0 // that of the prefix, as in Calico
 	}
-	return nil
+	return true, nil
 }

@@ -3,6 +3,8 @@ package resource
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bgp"
 )
 
 // Any key with any value: what is read is a resource that others can rely on.
@@ -42,7 +44,7 @@ func FuzzResource(f *testing.F) {
 		}
 		switch v := v.(type) {
 		case *Pool:
-			if v.Prefix != v.Prefix.Masked() || v.Prefix.Bits() == 0 || v.IPIP != Never && v.VXLAN != Never {
+			if v.Prefix != v.Prefix.Masked() || v.Prefix.Bits() == 0 || v.Encapsulation == bgp.Never && v.Mode != 0 {
 				t.Errorf("%+v", v)
 			}
 		case *Node:
@@ -56,9 +58,11 @@ func FuzzResource(f *testing.F) {
 				host(netip.PrefixFrom(v.IP, 0), v.IP.Is4())
 			}
 		case *Filter:
-			for _, r := range append(v.Import, v.Export...) {
-				if r.Min > r.Max || r.Prefix.IsValid() != (r.Operator != "") || r.Prefix.IsValid() && r.Prefix.Addr().Is4() == r.IPv6 {
-					t.Errorf("%+v", r)
+			for is4, rules := range map[bool][]bgp.FilterRule{true: append(v.ImportV4, v.ExportV4...), false: append(v.ImportV6, v.ExportV6...)} {
+				for _, r := range rules {
+					if r.Min > r.Max || !r.Prefix.IsValid() && r.Operator != 0 || r.Prefix.IsValid() && r.Prefix.Addr().Is4() != is4 {
+						t.Errorf("%+v", r)
+					}
 				}
 			}
 		case *Policy:
@@ -99,7 +103,7 @@ func sane(t *testing.T, rules *Rules) {
 		numbers := len(r.Src.Ports) + len(r.Src.NotPorts) + len(r.Dst.Ports) + len(r.Dst.NotPorts)
 		names := len(r.Src.Names) + len(r.Src.NotNames) + len(r.Dst.Names) + len(r.Dst.NotNames)
 		if !known && len(r.Wrong) == 0 || numbers > 0 && !hasPorts(r.Protocol) || names > 0 && r.Protocol != 0 && !hasPorts(r.Protocol) ||
-			(r.ICMP != nil || r.NotICMP != nil) && r.Protocol != protoICMP && r.Protocol != protoICMPv6 {
+			len(r.ICMP)+len(r.NotICMP) > 0 && r.Protocol != protoICMP && r.Protocol != protoICMPv6 {
 			t.Errorf("%+v", r)
 		}
 		for _, list := range [][]netip.Prefix{r.Src.Nets, r.Src.NotNets, r.Dst.Nets, r.Dst.NotNets} {

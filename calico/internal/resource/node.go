@@ -37,10 +37,8 @@ func (n *Node) Of(is4 bool) *Ends {
 }
 
 type rawNode struct {
-	Metadata struct {
-		Labels selector.Labels `json:"labels"`
-	} `json:"metadata"`
-	Spec struct {
+	Metadata rawMetadata `json:"metadata"`
+	Spec     struct {
 		BGP *struct {
 			ASNumber                json.RawMessage `json:"asNumber"`
 			IPv4Address             string          `json:"ipv4Address"`

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // Values of policy as calicoctl and Calico's CNI plugin of v3.33 write them. Selectors are shown as their texts.
@@ -94,12 +95,22 @@ func TestRuleValue(t *testing.T) {
 	}
 	want := PolicyRule{Field: "spec.ingress[1]", Action: Deny, IPVersion: 4, Protocol: 6, NotProtocol: 17, Dst: Entity{Selector: dst},
 		Src: Entity{Nets: []netip.Prefix{network("10.0.0.0/8")}, NotNets: []netip.Prefix{network("10.1.0.0/16")}, Selector: src,
-			Ports: []Ports{{80, 80}, {81, 82}}, Names: []string{"http"}, NotPorts: []Ports{{90, 90}}, NotNames: []string{"dns"}}}
+			Ports: []policy.PortRange{{First: 80, Last: 80}, {First: 81, Last: 82}}, Names: []string{"http"}, NotPorts: []policy.PortRange{{First: 90, Last: 90}}, NotNames: []string{"dns"}}}
 	if !reflect.DeepEqual(rules[1], want) {
 		t.Errorf("%+v, want %+v", rules[1], want)
 	}
 	if p := v.(*Policy); !math.IsInf(p.Order, 1) || !p.Selector.Matches(selector.Labels{labelNamespace: "ns"}) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// wantWrong wants a value to have an error with some words.
+func wantWrong(t *testing.T, key Key, value, want string) {
+	t.Helper()
+	if v, err := Parse(key, []byte(value)); err == nil {
+		t.Errorf("%v %.100s: %+v, want %s", key, value, v, want)
+	} else if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v %.100s: %v, want %s", key, value, err, want)
 	}
 }
 
@@ -115,13 +126,14 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"types":["ingres"]}}`, `spec.types "ingres": must be one of Ingress, Egress`},
 		{Key{KindPolicy, "ns/p"}, `{"spec":{"ingress":{}}}`, "spec.ingress: an object: must be a list"},
 		{Key{KindProfile, "p"}, `{"spec":{"labelsToApply":{"a":1}}}`, "a number: must be a string"},
+		{Key{KindGlobalSet, "s"}, `{"metadata":{"labels":[]}}`, "metadata.labels: an array: must be an object"},
 		{Key{KindGlobalSet, "s"}, `{"spec":{"nets":[1]}}`, "spec.nets: a number: must be a string"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":"x"}`, "spec: a string: must be an object"},
 		{Key{KindGlobalPolicy, "p"}, `{"spec":{"doNotTrack":1}}`, "spec.doNotTrack: a number: must be true or false"},
 		{Key{KindGlobalPolicy, "p"}, `{spec`, "must be JSON: invalid character"},
 		{Key{KindWorkload, "ns/a--b-k8s-p-eth0"}, `{"spec":{"node":"a"}}`, `spec.node "a": must be that of the key`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1%x"]}}`, "spec.ipNetworks"},
-		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.0/26"]}}`, `spec.ipNetworks "10.0.0.0/26": must be an address, or one with /32 or /128`},
+		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1/24"]}}`, `spec.ipNetworks "10.0.0.1/24": must be an address, or one with /32 or /128`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ports":[{"name":"x","protocol":"XYZ","port":1}]}}`, `spec.ports.protocol "XYZ": must be 1 to 255, TCP`},
 		{Key{KindFelix, "default"}, `{"spec":{"vxlanPort":65536}}`, `spec.vxlanPort "65536": must be 1 to 65535`},
 		{Key{KindFelix, "default"}, `{"spec":{"workloadSourceSpoofing":"All"}}`, `spec.workloadSourceSpoofing "All": must be Any or Disabled`},
@@ -130,11 +142,7 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindHost, "h"}, `{"spec":{"expectedIPs":["x"]}}`, `spec.expectedIPs "x": must be an IPv4 or IPv6 address`},
 		{Key{KindHost, "h"}, strings.Repeat(" ", etcdMost+1), "must be at most 2097152"},
 	} {
-		if v, err := Parse(c.key, []byte(c.value)); err == nil {
-			t.Errorf("%v %.100s: %+v, want %s", c.key, c.value, v, c.want)
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %.100s: %v, want %s", c.key, c.value, err, c.want)
-		}
+		wantWrong(t, c.key, c.value, c.want)
 	}
 	if list := PolicyPrefixes(); len(list) != int(Kinds-KindTier) || list[0] != resources+"tiers/" || strings.Contains(fmt.Sprint(Prefixes("a")), "polic") {
 		t.Errorf("prefixes %v, of policy %v", Prefixes("a"), list)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -72,9 +73,9 @@ func TestValues(t *testing.T) {
 		want  any
 	}{
 		{Key{KindPool, "p"}, `{"kind":"IPPool","apiVersion":"projectcalico.org/v3","metadata":{"name":"p","uid":"5e9d","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"cidr":"192.168.0.0/16","vxlanMode":"Never","ipipMode":"CrossSubnet","natOutgoing":true,"blockSize":26,"nodeSelector":"all()","allowedUses":["Workload","Tunnel"],"assignmentMode":"Automatic"}}`,
-			&Pool{Prefix: network("192.168.0.0/16"), IPIP: CrossSubnet, VXLAN: Never, NAT: true}},
+			&Pool{Prefix: network("192.168.0.0/16"), Encapsulation: bgp.IPIP, Mode: bgp.CrossSubnet, NAT: true}},
 		{Key{KindPool, "p"}, `{"spec":{"cidr":"fd00::/48","vxlanMode":"Always","disableBGPExport":true,"allowedUses":["LoadBalancer"]}}`,
-			&Pool{Prefix: network("fd00::/48"), IPIP: Never, VXLAN: Always, NoExport: true, Services: true}},
+			&Pool{Prefix: network("fd00::/48"), Encapsulation: bgp.VXLAN, NoExport: true, Services: true}},
 		{Key{KindNode, "n"}, `{"kind":"Node","metadata":{"name":"n","labels":{"rack":"a"}},"spec":{"bgp":{"asNumber":65001,"ipv4Address":"192.0.2.1/24","ipv6Address":"2001:db8::1","ipv4IPIPTunnelAddr":"192.168.0.1","routeReflectorClusterID":"1.0.0.1"},"ipv4VXLANTunnelAddr":"192.168.0.2","vxlanTunnelMACAddr":"66:00:00:00:00:01","addresses":[{"address":"203.0.113.1","type":"InternalIP"}],"wireguard":{}},"status":{}}`,
 			&Node{Labels: selector.Labels{"rack": "a"}, AS: 65001, Cluster: ip("1.0.0.1"),
 				IPv4: Ends{Network: network("192.0.2.1/24"), BGP: true, IPIP: ip("192.168.0.1"), VXLAN: ip("192.168.0.2"), MAC: frame.MAC{0x66, 5: 1}},
@@ -91,13 +92,13 @@ func TestValues(t *testing.T) {
 		{Key{KindPeer, "p"}, `{"spec":{"localWorkloadSelector":"all()","asNumber":1,"password":{"secretKeyRef":{}},"ttlSecurity":1,"localASNumber":5}}`,
 			&Peer{AS: 1, Workloads: true, Password: true, TTLSecurity: true, LocalAS: 5}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"min":24,"max":30},"action":"Accept"},{"action":"Reject"}],"exportV6":[{"cidr":"fd00::/8","matchOperator":"NotEqual","source":"RemotePeers","interface":"*.calico","peerType":"eBGP","communities":{"values":["1:2"]},"priority":100,"asPathPrefix":[1,"1.2"],"action":"Reject"},{"operations":[{"addCommunity":{"value":"1:2:3"}},{"prependASPath":{"prefix":[7,"8"]}},{"setPriority":{"value":9}}],"action":"Accept"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Min: 24, Max: 30, Accept: true}, {}},
-				Export: []Rule{{IPv6: true, Prefix: network("fd00::/8"), Operator: "NotEqual", Source: "RemotePeers", PeerType: "eBGP", Community: "1:2", ASPath: []uint32{1, 1<<16 | 2}, Priority: 100, More: []string{"interface"}},
-					{IPv6: true, Accept: true, Operations: []Operation{{AddCommunity: "1:2:3"}, {PrependASPath: []uint32{7, 8}}, {SetPriority: 9}}}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Min: 24, Max: 30}, {Action: bgp.Reject}},
+				ExportV6: []bgp.FilterRule{{Prefix: network("fd00::/8"), Operator: bgp.NotEqual, Source: bgp.RemotePeers, PeerType: bgp.External, Community: "1:2", ASPathPrefix: []uint32{1, 1<<16 | 2}, Priority: 100, Action: bgp.Reject},
+					{Operations: []bgp.Operation{{AddCommunity: "1:2:3"}, {PrependASPath: []uint32{7, 8}}, {SetPriority: 9}}}}}, "interface"}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"max":24},"action":"Accept"},{"cidr":"10.0.0.0/8","matchOperator":"NotIn","prefixLength":{"min":0},"action":"Reject"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Max: 24, Accept: true}, {Prefix: network("10.0.0.0/8"), Operator: "NotIn", Max: 32}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Max: 24}, {Prefix: network("10.0.0.0/8"), Operator: bgp.NotIn, Max: 32, Action: bgp.Reject}}}, ""}},
 		{Key{KindFilter, "f"}, `{"spec":{"importV4":[{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"min":1,"max":24},"action":"Accept"},{"cidr":"10.0.0.0/8","matchOperator":"In","prefixLength":{"max":7},"action":"Reject"}]}}`,
-			&Filter{Import: []Rule{{Prefix: network("10.0.0.0/8"), Operator: "In", Max: 24, Accept: true}, {Prefix: network("10.0.0.0/8"), Operator: "In", Max: 7, More: []string{"prefixLength"}}}}},
+			&Filter{bgp.Filter{ImportV4: []bgp.FilterRule{{Prefix: network("10.0.0.0/8"), Max: 24}, {Prefix: network("10.0.0.0/8"), Max: 7, Action: bgp.Reject}}}, "prefixLength"}},
 		{Key{KindBlock, "10.0.0.0/30"}, `{"cidr":"10.0.0.0/30","affinity":"host:n","affinity_claim_time":null,"allocations":[0,1,null,2],"unallocated":[2],"attributes":[{"handle_id":"h","secondary":{"node":"n"}},{"secondary":{"node":"m"}},{}],"sequenceNumber":4,"sequenceNumberForAllocation":{"0":1},"deleted":false}`,
 			&Block{Prefix: network("10.0.0.0/30"), Node: "n", Borrowed: []Address{{ip("10.0.0.1"), "m"}}}},
 		{Key{KindBlock, "10.0.0.0/30"}, `{"cidr":"10.0.0.0/30","affinity":"virtual:load-balancer","allocations":[7,-1]}`, &Block{Prefix: network("10.0.0.0/30")}},
@@ -173,11 +174,7 @@ func TestWrongValues(t *testing.T) {
 		if c.kind == KindBlock {
 			k.Name = "10.0.0.0/30"
 		}
-		if v, err := Parse(k, []byte(c.value)); err == nil {
-			t.Errorf("%v %.100s: %+v, want %s", c.kind, c.value, v, c.want)
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %.100s: %v, want %s", c.kind, c.value, err, c.want)
-		}
+		wantWrong(t, k, c.value, c.want)
 	}
 	if _, err := Parse(Key{KindBlock, "10.0.0.0/16"}, []byte(`{"cidr":"10.0.0.0/16"}`)); err == nil {
 		t.Error("a block of 65536 addresses is read")

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // A PolicyRule is one of a policy or a profile. If something is wrong with it, it lacks these conditions: it is about all that it should
@@ -19,9 +21,9 @@ type PolicyRule struct {
 	Action Action
 	Wrong  []string // what of it is wrong or not carried
 
-	IPVersion             int   // 4 or 6, 0 for both
-	Protocol, NotProtocol uint8 // 0 = no such condition
-	ICMP, NotICMP         *ICMP
+	IPVersion             int               // 4 or 6, 0 for both
+	Protocol, NotProtocol uint8             // 0 = no such condition
+	ICMP, NotICMP         []policy.ICMPType // one at most
 	Src, Dst              Entity
 }
 
@@ -36,22 +38,13 @@ const (
 	Log   Action = "Log"  // and the next rule decides
 )
 
-// An ICMP is a type of messages, with one code or with all.
-type ICMP struct {
-	Type, Code uint8
-	OneCode    bool
-}
-
 // An Entity is conditions on one end of a packet.
 type Entity struct {
 	Nets, NotNets         []netip.Prefix
 	Selector, NotSelector *selector.Selector // of who has the address; nil for no such condition
-	Ports, NotPorts       []Ports
+	Ports, NotPorts       []policy.PortRange
 	Names, NotNames       []string // of ports, or else Ports; of those that Selector chooses
 }
-
-// Ports are the ports from First to Last.
-type Ports struct{ First, Last uint16 }
 
 type rawPolicyRule struct {
 	Action      string          `json:"action"`
@@ -158,7 +151,7 @@ func (x *reader) version(v int) {
 	}
 }
 
-func (x *reader) icmp(field string, r *rawICMP) *ICMP {
+func (x *reader) icmp(field string, r *rawICMP) []policy.ICMPType {
 	switch {
 	case r == nil || r.Type == nil && r.Code == nil:
 		return nil
@@ -171,9 +164,9 @@ func (x *reader) icmp(field string, r *rawICMP) *ICMP {
 	case x.Protocol != protoICMP && x.Protocol != protoICMPv6:
 		x.wrong(wrong(field, fmt.Sprint("type ", *r.Type), "must be there only with protocol ICMP or ICMPv6"))
 	case r.Code == nil:
-		return &ICMP{Type: uint8(*r.Type)}
+		return []policy.ICMPType{{Type: uint8(*r.Type)}}
 	default:
-		return &ICMP{uint8(*r.Type), uint8(*r.Code), true}
+		return []policy.ICMPType{{Type: uint8(*r.Type), Code: uint8(*r.Code), OneCode: true}}
 	}
 	return nil
 }

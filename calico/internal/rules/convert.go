@@ -58,21 +58,10 @@ func (x *Compiler) rule(r *resource.PolicyRule) (p policy.Rule, ok bool) {
 	if !families(r, &p) {
 		return p, false
 	}
-	p.SrcPorts, p.NotSrcPorts = ports(r.Src.Ports), ports(r.Src.NotPorts)
-	p.DstPorts, p.NotDstPorts = ports(r.Dst.Ports), ports(r.Dst.NotPorts)
-	p.ICMP, p.NotICMP = icmp(r.ICMP), icmp(r.NotICMP)
-	if s := r.Src.Selector; s != nil {
-		p.AllSrcSets = []string{x.sets.addrs(s)}
-	}
-	if s := r.Dst.Selector; s != nil {
-		p.AllDstSets = []string{x.sets.addrs(s)}
-	}
-	if s := r.Src.NotSelector; s != nil {
-		p.NotSrcSets = []string{x.sets.addrs(s)}
-	}
-	if s := r.Dst.NotSelector; s != nil {
-		p.NotDstSets = []string{x.sets.addrs(s)}
-	}
+	p.SrcPorts, p.NotSrcPorts, p.DstPorts, p.NotDstPorts = r.Src.Ports, r.Src.NotPorts, r.Dst.Ports, r.Dst.NotPorts
+	p.ICMP, p.NotICMP = r.ICMP, r.NotICMP
+	p.AllSrcSets, p.NotSrcSets = x.sets.addrs(r.Src.Selector), x.sets.addrs(r.Src.NotSelector)
+	p.AllDstSets, p.NotDstSets = x.sets.addrs(r.Dst.Selector), x.sets.addrs(r.Dst.NotSelector)
 	p.SrcPortSets = x.names(r.Src.Names, &r.Src, r.Protocol)
 	p.DstPortSets = x.names(r.Dst.Names, &r.Dst, r.Protocol)
 	p.NotSrcPortSets = x.names(r.Src.NotNames, &r.Src, r.Protocol)
@@ -88,20 +77,6 @@ func (x *Compiler) names(names []string, e *resource.Entity, protocol uint8) (li
 	return list
 }
 
-func ports(list []resource.Ports) (out []policy.PortRange) {
-	for _, p := range list {
-		out = append(out, policy.PortRange(p))
-	}
-	return out
-}
-
-func icmp(i *resource.ICMP) []policy.ICMPType {
-	if i == nil {
-		return nil
-	}
-	return []policy.ICMPType{{Type: i.Type, Code: i.Code, OneCode: i.OneCode}}
-}
-
 var (
 	allIPv4 = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	allIPv6 = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
@@ -111,7 +86,7 @@ var (
 // its lists of networks have some of; what is not in all networks of a family is not in the family. No rule is about other frames.
 func families(r *resource.PolicyRule, p *policy.Rule) bool {
 	has := func(is4 bool) bool {
-		if r.IPVersion != 0 && (r.IPVersion == 4) != is4 || (r.ICMP != nil || r.NotICMP != nil) && (r.Protocol == 1) != is4 {
+		if r.IPVersion != 0 && (r.IPVersion == 4) != is4 || len(r.ICMP)+len(r.NotICMP) > 0 && (r.Protocol == 1) != is4 {
 			return false
 		}
 		of := func(n netip.Prefix) bool { return n.Addr().Is4() == is4 }

@@ -18,7 +18,7 @@ func FuzzCompile(f *testing.F) {
 		w := newWorld(b)
 		s := w.store()
 		for _, key := range []string{"globalnetworkpolicies/p0", "networkpolicies/x/p", "workloadendpoints/x/n-k8s-w0-eth0", "profiles/p", "networksets/x/s"} {
-			if w.draw.n(3) == 1 {
+			if w.draw.N(3) == 1 {
 				s.Put(prefixKey+key, b)
 			}
 		}

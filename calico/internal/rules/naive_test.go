@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/policy"
 )
 
@@ -260,9 +261,9 @@ func (x *naive) chooses(e *wEntity, t *wThing, namespace string, accounts bool) 
 func (w *world) packets() (list []packet) {
 	d := w.draw
 	for range 24 {
-		a, b := 1+d.n(8), 1+d.n(8)
-		p := packet{src: netip.AddrFrom4([4]byte{10, 0, 0, byte(a)}), dst: netip.AddrFrom4([4]byte{10, 0, 0, byte(b)}), protocol: pick(d, uint8(6), 17, 132, 1, 47)}
-		if d.n(2) == 1 {
+		a, b := 1+d.N(8), 1+d.N(8)
+		p := packet{src: netip.AddrFrom4([4]byte{10, 0, 0, byte(a)}), dst: netip.AddrFrom4([4]byte{10, 0, 0, byte(b)}), protocol: check.Pick(d, uint8(6), 17, 132, 1, 47)}
+		if d.N(2) == 1 {
 			p.src, p.dst = netip.MustParseAddr(fmt.Sprintf("fd00::%d", a)), netip.MustParseAddr(fmt.Sprintf("fd00::%d", b))
 			if p.protocol == 1 {
 				p.protocol = 58
@@ -270,9 +271,9 @@ func (w *world) packets() (list []packet) {
 		}
 		switch p.protocol {
 		case 6, 17, 132:
-			p.sport, p.dport = uint16(79+d.n(5)), uint16(79+d.n(5))
+			p.sport, p.dport = uint16(79+d.N(5)), uint16(79+d.N(5))
 		case 1, 58:
-			p.typ, p.code = pick(d, uint8(3), 8), uint8(d.n(3))
+			p.typ, p.code = check.Pick(d, uint8(3), 8), uint8(d.N(3))
 		}
 		list = append(list, p)
 	}

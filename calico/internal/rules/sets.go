@@ -93,8 +93,11 @@ func (s *sets) profile(name string) {
 	}
 }
 
-// addrs returns the name of the set of addresses that a selector chooses.
-func (s *sets) addrs(of *selector.Selector) string {
+// addrs returns the name of the set of addresses that a selector chooses, none for nil.
+func (s *sets) addrs(of *selector.Selector) []string {
+	if of == nil {
+		return nil
+	}
 	name := short(of.String())
 	if s.nets[name] == nil {
 		s.nets[name] = newSet(s.things, netip.Prefix.Compare, func(t *thing) []netip.Prefix {
@@ -104,7 +107,7 @@ func (s *sets) addrs(of *selector.Selector) string {
 			return t.nets
 		})
 	}
-	return name
+	return []string{name}
 }
 
 // named returns the name of the set of ports with a name, of a protocol or of all, and of whom a selector chooses or of all.

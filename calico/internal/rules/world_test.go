@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/calico/internal/model"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A world is resources at random, as Calico's API has them.
@@ -15,7 +16,7 @@ type world struct {
 	tiers    map[string]wTier
 	policies []wPolicy
 	vague    bool // a rule asks what only Calico can answer
-	draw     *draw
+	draw     *check.Draw
 }
 
 // A wThing is an endpoint or a network set.
@@ -91,64 +92,50 @@ type wAccounts struct {
 	Selector string   `json:"selector,omitempty"`
 }
 
-// A draw takes numbers from bytes, 0 when there are no more.
-type draw struct{ b []byte }
-
-func (d *draw) n(k int) int {
-	if len(d.b) == 0 {
-		return 0
-	}
-	x := d.b[0]
-	d.b = d.b[1:]
-	return int(x) % k
-}
-
-func pick[T any](d *draw, list ...T) T { return list[d.n(len(list))] }
-
 // some is an element of a list in one of k cases.
-func some[T any](d *draw, k int, list ...T) (none T) {
-	if d.n(k) != 1 {
+func some[T any](d *check.Draw, k int, list ...T) (none T) {
+	if d.N(k) != 1 {
 		return none
 	}
-	return pick(d, list...)
+	return check.Pick(d, list...)
 }
 
 // newWorld makes one of bytes.
 func newWorld(b []byte) *world {
-	d := &draw{b}
+	d := (*check.Draw)(&b)
 	w := &world{draw: d, profiles: map[string]wProfile{}, tiers: map[string]wTier{}}
-	for i := range 4 + d.n(4) {
+	for i := range 4 + d.N(4) {
 		w.things = append(w.things, w.endpoint(i))
 	}
-	for i := range d.n(4) {
-		t := wThing{key: fmt.Sprintf("globalnetworksets/s%d", i), labels: w.labels(), addrs: w.nets(d.n(3))}
-		if d.n(2) == 1 {
-			t.namespace = pick(d, "x", "y")
+	for i := range d.N(4) {
+		t := wThing{key: fmt.Sprintf("globalnetworksets/s%d", i), labels: w.labels(), addrs: w.nets(d.N(3))}
+		if d.N(2) == 1 {
+			t.namespace = check.Pick(d, "x", "y")
 			t.key, t.profiles = fmt.Sprintf("networksets/%s/s%d", t.namespace, i), []string{"kns." + t.namespace}
 		}
 		w.things = append(w.things, t)
 	}
 	for _, name := range []string{"kns.x", "kns.y", "p"} {
-		if d.n(8) != 1 {
-			w.profiles[name] = wProfile{map[string]string{"pcns.env": pick(d, "1", "2"), "pcsa.r": pick(d, "1", "2"), "a": "3"}, w.rules(2), w.rules(2)}
+		if d.N(8) != 1 {
+			w.profiles[name] = wProfile{map[string]string{"pcns.env": check.Pick(d, "1", "2"), "pcsa.r": check.Pick(d, "1", "2"), "a": "3"}, w.rules(2), w.rules(2)}
 		}
 	}
 	order := func() *float64 { return some(d, 2, new(1.0), new(2.0), new(-3.5)) }
 	for _, name := range []string{"default", "t1", "t2"} {
-		if d.n(6) != 1 {
-			w.tiers[name] = wTier{order(), pick(d, "", "Deny", "Pass", "Pass")}
+		if d.N(6) != 1 {
+			w.tiers[name] = wTier{order(), check.Pick(d, "", "Deny", "Pass", "Pass")}
 		}
 	}
-	for i := range d.n(6) {
-		p := wPolicy{kind: "globalnetworkpolicies", name: fmt.Sprint("p", i), Tier: pick(d, "", "default", "t1", "t2"), Order: order()}
-		if d.n(2) == 1 {
-			p.kind, p.namespace, p.name = "networkpolicies", pick(d, "x", "y"), fmt.Sprint("p", d.n(2))
+	for i := range d.N(6) {
+		p := wPolicy{kind: "globalnetworkpolicies", name: fmt.Sprint("p", i), Tier: check.Pick(d, "", "default", "t1", "t2"), Order: order()}
+		if d.N(2) == 1 {
+			p.kind, p.namespace, p.name = "networkpolicies", check.Pick(d, "x", "y"), fmt.Sprint("p", d.N(2))
 		} else {
 			p.NamespaceSelector = some(d, 3, "env == '1'", "all()", "!has(env)")
 		}
 		p.Selector = some(d, 2, w.selector(), "all()", "projectcalico.org/namespace == 'x'")
 		p.ServiceAccountSelector = some(d, 4, "r == '1'", "!has(r)")
-		p.Types = pick(d, nil, []string{"Ingress"}, []string{"Egress"}, []string{"Ingress", "Egress"})
+		p.Types = check.Pick(d, nil, []string{"Ingress"}, []string{"Egress"}, []string{"Ingress", "Egress"})
 		p.Ingress, p.Egress = w.rules(4), w.rules(4)
 		w.policies = append(w.policies, p)
 	}
@@ -157,13 +144,13 @@ func newWorld(b []byte) *world {
 
 func (w *world) labels() map[string]string {
 	d := w.draw
-	return map[string]string{"a": pick(d, "1", "2"), pick(d, "b", "c"): pick(d, "1", "2", "12")}
+	return map[string]string{"a": check.Pick(d, "1", "2"), check.Pick(d, "b", "c"): check.Pick(d, "1", "2", "12")}
 }
 
 // nets returns some networks of the addresses that there are.
 func (w *world) nets(n int) (list []netip.Prefix) {
 	for range n {
-		list = append(list, netip.MustParsePrefix(pick(w.draw, "10.0.0.0/30", "10.0.0.4/30", "10.0.0.3/32", "fd00::/126", "fd00::4/126", "fd00::3/128")))
+		list = append(list, netip.MustParsePrefix(check.Pick(w.draw, "10.0.0.0/30", "10.0.0.4/30", "10.0.0.3/32", "fd00::/126", "fd00::4/126", "fd00::3/128")))
 	}
 	return list
 }
@@ -177,28 +164,28 @@ func (w *world) texts(n int) (list []string) {
 
 func (w *world) endpoint(i int) wThing {
 	d := w.draw
-	t := wThing{namespace: pick(d, "x", "y"), node: pick(d, "n", "n", "m"), labels: w.labels(), account: some(d, 2, "u", "v")}
+	t := wThing{namespace: check.Pick(d, "x", "y"), node: check.Pick(d, "n", "n", "m"), labels: w.labels(), account: some(d, 2, "u", "v")}
 	t.key = fmt.Sprintf("workloadendpoints/%s/%s-k8s-w%d-eth0", t.namespace, t.node, i)
-	n := 1 + (i+d.n(4)/3)%7 // sometimes that of another one
+	n := 1 + (i+d.N(4)/3)%7 // sometimes that of another one
 	t.addrs = []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}), 32), netip.PrefixFrom(netip.MustParseAddr(fmt.Sprintf("fd00::%d", n)), 128)}
-	t.profiles = pick(d, nil, []string{"kns." + t.namespace}, []string{"p", "kns." + t.namespace, "p"}, []string{"gone", "p"}, []string{"projectcalico-default-allow"})
-	for range d.n(3) {
-		t.ports = append(t.ports, wPort{pick(d, "http", "dns"), pick(d, "TCP", "UDP", "SCTP"), uint16(80 + d.n(3))})
+	t.profiles = check.Pick(d, nil, []string{"kns." + t.namespace}, []string{"p", "kns." + t.namespace, "p"}, []string{"gone", "p"}, []string{"projectcalico-default-allow"})
+	for range d.N(3) {
+		t.ports = append(t.ports, wPort{check.Pick(d, "http", "dns"), check.Pick(d, "TCP", "UDP", "SCTP"), uint16(80 + d.N(3))})
 	}
 	return t
 }
 
 func (w *world) selector() string {
 	d := w.draw
-	s := pick(d, "a == '1'", "a != '2'", "b in {'1','12'}", "c not in {'1'}", "has(b)", "!has(c)", "b contains '2'", "c starts with '1'", "b ends with '2'", "all()", "pcns.env == '1'", "a == '3'")
-	if d.n(4) == 1 {
-		s = "(" + s + pick(d, ") && (", ") || (") + w.selector() + ")"
+	s := check.Pick(d, "a == '1'", "a != '2'", "b in {'1','12'}", "c not in {'1'}", "has(b)", "!has(c)", "b contains '2'", "c starts with '1'", "b ends with '2'", "all()", "pcns.env == '1'", "a == '3'")
+	if d.N(4) == 1 {
+		s = "(" + s + check.Pick(d, ") && (", ") || (") + w.selector() + ")"
 	}
 	return s
 }
 
 func (w *world) rules(most int) (list []wRule) {
-	for range w.draw.n(most + 1) {
+	for range w.draw.N(most + 1) {
 		list = append(list, w.rule())
 	}
 	return list
@@ -206,7 +193,7 @@ func (w *world) rules(most int) (list []wRule) {
 
 func (w *world) rule() (r wRule) {
 	d := w.draw
-	r = wRule{Action: pick(d, "Allow", "Deny", "Pass", "Log"), Protocol: some(d, 2, "TCP", "UDP", "SCTP", "ICMP", "ICMPv6"), NotProtocol: some(d, 8, "TCP", "UDP", "ICMP", "ICMPv6")}
+	r = wRule{Action: check.Pick(d, "Allow", "Deny", "Pass", "Log"), Protocol: some(d, 2, "TCP", "UDP", "SCTP", "ICMP", "ICMPv6"), NotProtocol: some(d, 8, "TCP", "UDP", "ICMP", "ICMPv6")}
 	if r.Protocol != "ICMP" && r.Protocol != "ICMPv6" && r.NotProtocol != "ICMP" && r.NotProtocol != "ICMPv6" {
 		r.IPVersion = some(d, 5, 4, 6)
 	}
@@ -215,7 +202,7 @@ func (w *world) rule() (r wRule) {
 		r.NotICMP = some(d, 3, &wICMP{Type: new(uint8(8))}, &wICMP{new(uint8(3)), new(uint8(1))})
 	}
 	r.Source, r.Destination = w.entity(r.Protocol), w.entity(r.Protocol)
-	if d.n(24) == 1 {
+	if d.N(24) == 1 {
 		r.Cloud, w.vague = "x", true
 	}
 	w.vague = w.vague || r.Source.Services != nil || r.Destination.Services != nil
@@ -224,24 +211,24 @@ func (w *world) rule() (r wRule) {
 
 func (w *world) entity(protocol string) (e wEntity) {
 	d := w.draw
-	if d.n(3) > 1 {
+	if d.N(3) > 1 {
 		return e
 	}
-	if d.n(5) == 1 {
-		e.Nets = w.texts(1 + d.n(2))
+	if d.N(5) == 1 {
+		e.Nets = w.texts(1 + d.N(2))
 	}
-	if d.n(5) == 1 {
-		e.NotNets = w.texts(1 + d.n(2))
+	if d.N(5) == 1 {
+		e.NotNets = w.texts(1 + d.N(2))
 	}
-	if d.n(3) == 1 {
+	if d.N(3) == 1 {
 		e.Selector = w.selector()
 	}
-	if d.n(5) == 1 {
+	if d.N(5) == 1 {
 		e.NotSelector = w.selector()
 	}
 	e.NamespaceSelector = some(d, 5, "all()", "global()", "env == '1'", "!has(env)", "env != '2'")
-	if d.n(6) == 1 {
-		e.ServiceAccounts = pick(d, &wAccounts{Names: []string{"u", "z"}}, &wAccounts{Selector: "r == '1'"}, &wAccounts{[]string{"v"}, "has(r)"}, &wAccounts{})
+	if d.N(6) == 1 {
+		e.ServiceAccounts = check.Pick(d, &wAccounts{Names: []string{"u", "z"}}, &wAccounts{Selector: "r == '1'"}, &wAccounts{[]string{"v"}, "has(r)"}, &wAccounts{})
 	}
 	e.Services = some(d, 24, &wAccounts{Names: []string{"svc"}})
 	if e.Services != nil {
@@ -249,15 +236,15 @@ func (w *world) entity(protocol string) (e wEntity) {
 	}
 	switch protocol {
 	case "TCP", "UDP", "SCTP":
-		if d.n(2) == 1 {
-			e.Ports = pick(d, []any{80}, []any{"81:82"}, []any{"http"}, []any{"http", 82}, []any{"dns", "http"})
+		if d.N(2) == 1 {
+			e.Ports = check.Pick(d, []any{80}, []any{"81:82"}, []any{"http"}, []any{"http", 82}, []any{"dns", "http"})
 		}
-		if d.n(3) == 1 {
-			e.NotPorts = pick(d, []any{80}, []any{"81:82", 79}, []any{"http"}, []any{"dns", 82})
+		if d.N(3) == 1 {
+			e.NotPorts = check.Pick(d, []any{80}, []any{"81:82", 79}, []any{"http"}, []any{"dns", 82})
 		}
 	case "":
-		if d.n(8) == 1 {
-			e.Ports = pick(d, []any{"http"}, []any{"dns", "http"})
+		if d.N(8) == 1 {
+			e.Ports = check.Pick(d, []any{"http"}, []any{"dns", "http"})
 		}
 	}
 	return e

@@ -10,14 +10,15 @@ func Has(label string) *Selector { return &Selector{has(label)} }
 
 // In returns that of what has one of some values of a label. Values must not have both kinds of quotes.
 func In(label string, values ...string) *Selector {
-	c := &compare{label: label, op: in, values: slices.Clone(values)}
-	slices.Sort(c.values)
-	c.values = slices.Compact(c.values)
+	c := &compare{label: label, op: in, values: sorted(values)}
 	if len(c.values) == 1 {
 		c.op = equal
 	}
 	return &Selector{c}
 }
+
+// sorted returns values in order, each once.
+func sorted(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
 
 // And returns the selector of what each of a list chooses. Those that are nil are no condition.
 func And(list ...*Selector) *Selector {
@@ -86,9 +87,9 @@ func changed(n node, change func(node) node) node {
 		}
 		return And(list...).root
 	case or:
-		var list or
-		for _, x := range n {
-			list = append(list, changed(x, change))
+		list := make(or, len(n))
+		for i, x := range n {
+			list[i] = changed(x, change)
 		}
 		return list
 	}

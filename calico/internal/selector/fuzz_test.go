@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Any text: it is refused, or is written so that it means the same.
@@ -39,8 +41,7 @@ func FuzzMatches(f *testing.F) {
 	f.Add([]byte{9, 1, 0, 2, 1, 3, 4, 1, 0, 5})
 	f.Add([]byte{10, 11, 3, 1, 2, 2, 1, 12, 6, 0, 1, 7, 1, 2, 8, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &maker{b: b}
-		text, want := m.tree(0)
+		text, want := tree((*check.Draw)(&b), 0)
 		s, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -53,28 +54,15 @@ func FuzzMatches(f *testing.F) {
 	})
 }
 
-type maker struct{ b []byte }
-
-func (m *maker) n(k int) int {
-	if len(m.b) == 0 {
-		return 0
-	}
-	x := m.b[0]
-	m.b = m.b[1:]
-	return int(x) % k
-}
-
-func (m *maker) pick(list ...string) string { return list[m.n(len(list))] }
-
 // tree returns a text and what it means.
-func (m *maker) tree(depth int) (string, func(Labels) bool) {
-	kind := m.n(13)
+func tree(m *check.Draw, depth int) (string, func(Labels) bool) {
+	kind := m.N(13)
 	if depth > 12 {
 		kind %= 10
 	}
-	space := m.pick("", " ", "\t ")
-	label, q := m.pick("a", "b", "c"), m.pick(`"`, "'")
-	value := m.pick("", "x", "y", "xy")
+	space := check.Pick(m, "", " ", "\t ")
+	label, q := check.Pick(m, "a", "b", "c"), check.Pick(m, `"`, "'")
+	value := check.Pick(m, "", "x", "y", "xy")
 	get := func(l Labels) (string, bool) { v, ok := l[label]; return v, ok }
 	quoted := space + q + value + q + space
 	switch kind {
@@ -97,8 +85,8 @@ func (m *maker) tree(depth int) (string, func(Labels) bool) {
 		}
 	case 7, 8:
 		var list, texts []string
-		for range m.n(4) {
-			v := m.pick("", "x", "y", "xy")
+		for range m.N(4) {
+			v := check.Pick(m, "", "x", "y", "xy")
 			list, texts = append(list, v), append(texts, q+v+q)
 		}
 		op := "in"
@@ -112,11 +100,11 @@ func (m *maker) tree(depth int) (string, func(Labels) bool) {
 	case 9:
 		return "global()", func(Labels) bool { return true }
 	case 10:
-		x, is := m.tree(depth + 1)
+		x, is := tree(m, depth+1)
 		return "!" + space + "(" + x + ")", func(l Labels) bool { return !is(l) }
 	}
-	x, one := m.tree(depth + 1)
-	y, two := m.tree(depth + 1)
+	x, one := tree(m, depth+1)
+	y, two := tree(m, depth+1)
 	if kind == 11 {
 		return "(" + x + ")" + space + "&&" + space + "(" + y + ")", func(l Labels) bool { return one(l) && two(l) }
 	}

@@ -3,7 +3,6 @@ package selector
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -21,7 +20,7 @@ func Parse(text string) (*Selector, error) {
 	}
 	p := &parser{text: text}
 	if p.space(); p.at == len(text) {
-		return &Selector{root: everything("all()")}, nil
+		return All(), nil
 	}
 	n, err := p.either()
 	if err == nil && p.at < len(text) {
@@ -90,37 +89,28 @@ func (p *parser) either() (node, error) {
 		} else {
 			list = append(list, n)
 		}
-		if !p.take("||") {
-			break
+		if p.take("||") {
+			continue
 		}
+		if len(list) == 1 {
+			return list[0], nil
+		}
+		return list, nil
 	}
-	if len(list) == 1 {
-		return list[0], nil
-	}
-	return list, nil
 }
 
 // both reads terms of &&.
 func (p *parser) both() (node, error) {
-	var list and
+	var list []*Selector
 	for {
 		n, err := p.term()
 		if err != nil {
 			return nil, err
 		}
-		if a, ok := n.(and); ok {
-			list = append(list, a...)
-		} else {
-			list = append(list, n)
-		}
-		if !p.take("&&") {
-			break
+		if list = append(list, &Selector{n}); !p.take("&&") {
+			return And(list...).root, nil
 		}
 	}
-	if len(list) == 1 {
-		return list[0], nil
-	}
-	return list, nil
 }
 
 // term reads what ! may stand before.
@@ -130,13 +120,10 @@ func (p *parser) term() (node, error) {
 		negated = !negated
 	}
 	n, err := p.plain()
-	if err != nil || !negated {
-		return n, err
+	if err == nil && negated {
+		n = (&Selector{n}).Not().root
 	}
-	if inner, ok := n.(not); ok {
-		return inner.node, nil
-	}
-	return not{n}, nil
+	return n, err
 }
 
 func (p *parser) plain() (node, error) {
@@ -228,8 +215,7 @@ func (p *parser) set(c *compare) error {
 	if !p.take("}") {
 		return errors.New(`must be "}"`)
 	}
-	slices.Sort(c.values)
-	c.values = slices.Compact(c.values)
+	c.values = sorted(c.values)
 	return nil
 }
 
