@@ -18,5 +18,5 @@
 // Look-ups (MACs, VNIs, a frame to one port) are to stay flat but for the processor's
 // caches, replication is to be linear in the copies at most. The last lines of each
 // sweep say what became of that; the program ends with status 1 when something grows
-// faster, or when a frame costs an allocation.
+// faster, by the smallest values, or when a frame costs an allocation.
 package main

@@ -77,7 +77,7 @@ func check(t *testing.T, name string, x series, sizes int) {
 			if x.Kind == replication {
 				limit = 8 * float64(b.Copies) / float64(a.Copies)
 			}
-			if r := b.Median / a.Median; r >= limit {
+			if r := b.Min / a.Min; r >= limit {
 				t.Errorf("%s: %d cost %.1f times as much as %d", name, b.Size, r, a.Size)
 			}
 		}
@@ -127,6 +127,29 @@ func TestJudge(t *testing.T) {
 		x.Points[1].Allocs = 0.5
 		if x.judge("things"); !x.Failed || !strings.Contains(x.Verdict, "ALLOCATES 0.5 times a frame at 10 things") {
 			t.Errorf("with allocations: %s, failed %t", x.Verdict, x.Failed)
+		}
+	}
+}
+
+// Most measurements of one size met a busy machine.
+func TestJudgeBusy(t *testing.T) {
+	for _, k := range []kind{lookup, replication} {
+		x := &series{Kind: k}
+		for _, n := range []int{1, 10, 100} {
+			p := point{Size: n}
+			for i := range 5 {
+				c := cost{ns: 100 + float64(n), copies: n}
+				if n == 100 && i > 0 {
+					c.ns *= 40
+				}
+				p.add(c)
+			}
+			x.Points = append(x.Points, p)
+		}
+		r := &report{Sweeps: []table{{Unit: "things", Series: []series{*x}}}}
+		r.finish()
+		if err := r.failure(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -71,11 +71,12 @@ func growthOf(ratio, n float64) string {
 // exponent is e where n^e is ratio: 0 is flat, 1 linear, 2 quadratic.
 func exponent(ratio, n float64) float64 { return math.Log(ratio) / math.Log(n) }
 
-// tooSteep reports whether between any two sizes the cost grows by more than limit.
+// tooSteep reports whether between any two sizes the cost grows by more than limit. It compares the smallest values: what else the
+// machine does only adds to them.
 func (x *series) tooSteep(limit func(a, b point) float64) bool {
 	for i, a := range x.Points {
 		for _, b := range x.Points[i+1:] {
-			if b.Median/a.Median >= limit(a, b) {
+			if b.Min/a.Min >= limit(a, b) {
 				return true
 			}
 		}
@@ -84,11 +85,11 @@ func (x *series) tooSteep(limit func(a, b point) float64) bool {
 }
 
 // bends reports whether what one copy more costs grows from step to step as a square
-// does, even where what a frame costs without copies still hides it.
+// does, even where what a frame costs without copies still hides it. It, too, goes by the smallest values.
 func (x *series) bends() bool {
 	step := func(i int) (raise, each float64) {
 		a, b := x.Points[i], x.Points[i+1]
-		return b.Median / a.Median, (b.Median - a.Median) / float64(b.Copies-a.Copies)
+		return b.Min / a.Min, (b.Min - a.Min) / float64(b.Copies-a.Copies)
 	}
 	for i := range len(x.Points) - 2 {
 		r1, c1 := step(i)

@@ -41,8 +41,11 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("the socket is %v", m)
 	}
 	monitor := p.a.watch("monitor")
-	fake.Until(t, "the monitor", func() bool { return strings.Contains(p.a.ctl("stats"), "from tunnels") })
-	time.Sleep(200 * time.Millisecond)
+	fake.Until(t, "the monitor has begun", func() bool {
+		p.a.ctl("fdb replace 02:00:00:00:00:99 dst 10.0.0.9 vni 100")
+		p.a.ctl("fdb del 02:00:00:00:00:99 vni 100")
+		return strings.Contains(monitor.Output(), "row-removed proto vxsctl row mac 02:00:00:00:00:99")
+	})
 	p.ga.Ping("192.168.7.2", 3)
 
 	near, far := p.ga.MAC("eth0"), p.gb.MAC("eth0")

@@ -27,7 +27,7 @@ func Command(ctx context.Context, ns string, args ...string) *exec.Cmd {
 		args = append([]string{"ip", "netns", "exec", ns}, args...)
 	}
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
-	c.WaitDelay = time.Second // children that hold its output open
+	c.WaitDelay = 10 * time.Second // children that hold its output open, also those that others have just started, until they are their program
 	group(c)
 	return c
 }
