@@ -289,17 +289,16 @@ func (b *BGP) Withdraw(p netip.Prefix) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	nextHop, ok := b.said[p]
-	delete(b.said, p)
-	if b.server == nil || !ok {
-		return nil
+	if b.server != nil && ok {
+		x, err := own(p, nextHop)
+		if err == nil {
+			err = b.server.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{x}})
+		}
+		if err != nil {
+			return fmt.Errorf("bgp: withdraw %v: %w", p, err)
+		}
 	}
-	x, err := own(p, nextHop)
-	if err == nil {
-		err = b.server.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{x}})
-	}
-	if err != nil {
-		return fmt.Errorf("bgp: withdraw %v: %w", p, err)
-	}
+	delete(b.said, p) // after a failure the next try has it
 	return nil
 }
 

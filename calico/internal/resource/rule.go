@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
-
 	"github.com/vxswitch/vxswitch/policy"
 )
 
