@@ -141,9 +141,9 @@ func TestPolicyUnsolicited(t *testing.T) {
 	seg := &layers.TCP{SrcPort: 80, DstPort: 4000, SYN: true, ACK: true, Window: 100}
 	seg.SetNetworkLayerForChecksum(&tip)
 	synack := packet("02:00:00:00:00:02", "02:00:00:00:00:01", &tip, seg)
-	before := s.policyDrops("vm2")
+	before := s.policyDrops("vm2") // what the guest's kernel sends of itself may come between
 	vms[2].Inject("vm2", reply, synack)
-	vms[2].Until("two frames refused", func() bool { return s.policyDrops("vm2") == before+2 })
+	vms[2].Until("two frames refused", func() bool { return s.policyDrops("vm2") >= before+2 })
 	for _, p := range seen.Stop() {
 		if !p.Out && (slices.Equal(p.Data, reply) || slices.Equal(p.Data, synack)) {
 			t.Errorf("arrived: %x", p.Data)
