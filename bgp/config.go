@@ -191,8 +191,7 @@ func (c *Config) checkPools(w *setting.Check) {
 			w.Wrong(at+"Address", nil, "the address of the node is required")
 		} else if err := hostaddr.Neighbour(n.Address); err != nil {
 			w.Wrong(at+"Address", n.Address, "%v", err)
-		}
-		if first, ok := nodes[n.Address]; ok {
+		} else if first, ok := nodes[n.Address]; ok {
 			w.Wrong(at+"Address", n.Address, "nodes[%d] has it already", first)
 		}
 		nodes[n.Address] = i
@@ -234,7 +233,7 @@ func (c *Config) checkPeers(w *setting.Check) {
 		p := &c.Peers[i]
 		at := fmt.Sprintf("Peers[%d]", i)
 		w.Add(at, p.Check())
-		if first, ok := seen[p.name()]; ok {
+		if first, ok := seen[p.name()]; ok && p.family().IsValid() {
 			w.Wrong(at, p.name(), "peers[%d] is the same", first)
 		}
 		seen[p.name()] = i

@@ -105,6 +105,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
+	c := good()
+	c.Peers, c.Nodes = []Peer{{AS: 1}, {AS: 1}}, []Remote{{MAC: frame.MAC{2}}, {MAC: frame.MAC{2}}}
+	if err := c.Check(); strings.Contains(err.Error(), "invalid IP") {
+		t.Error(err)
+	}
 }
 
 // Settings are written and read as JSON, with words.

@@ -2,6 +2,7 @@ package bgp
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -169,6 +170,23 @@ func TestPairLimit(t *testing.T) {
 		return st.State != "established" && st.Why == "more routes than its limit, 1"
 	})
 	p.aNode.want(t, "nothing is taken")
+}
+
+// The log says why a session has ended, also that of a peer that may restart, which begins anew.
+func TestPairDead(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprint(restarts), func(t *testing.T) {
+			var log check.Log
+			p := newPair(t, func(a, b *Config) {
+				a.Log, a.Peers[0].GracefulRestart = slog.New(slog.NewTextHandler(&log, nil)), restarts
+			})
+			p.aNode.want(t, "b's rows at a", rowsBy(2)...)
+			p.a.dead(p.bConf.RouterID)
+			until(t, "the session ends", func() bool { return log.Count("session down") == 1 })
+			check.True(t, log.Count(`reason="the path is dead"`) == 1, "the log is %s", log.String())
+			until(t, "a session again", func() bool { return log.Count("session established") == 2 })
+		})
+	}
 }
 
 // Clients of a route reflector have each other's routes from it, with the next hops that these have.

@@ -62,18 +62,16 @@ func (w *Workloads) has(port string) bool {
 	return ok || slices.ContainsFunc(w.Prefixes, func(p string) bool { return strings.HasPrefix(port, p) })
 }
 
-// Close closes the ports of workloads before a Plane runs, so that a node opens them closed. A port that has a policy, which a Plane
-// before has left, keeps it, and its guard. Without workloads the policies and guards that Planes have left end.
+// Close closes the ports of workloads before a Plane runs or changes, so that a node opens them closed. A port that has a policy, which a
+// Plane before has left, keeps it, and its guard; that of no workload until the Plane begins or changes. Without workloads the policies and
+// guards that Planes have left end.
 func (w *Workloads) Close(n Node) error {
 	if w.none() {
 		return n.SetPortFilters(nil)
 	}
 	is := setting.Clone(*w)
 	return n.SetPortFilters(func(port string, has policy.Filter) policy.Filter {
-		switch {
-		case !is.has(port):
-			return policy.Filter{}
-		case has.Policy == nil:
+		if has.Policy == nil && is.has(port) {
 			return begin(closed, is.unguarded()).Filter
 		}
 		return has
@@ -93,7 +91,7 @@ func (f *filter) of(port string, has policy.Filter) policy.Filter {
 	switch {
 	case has.Policy == nil:
 		g = begin(f.wanted(port))
-	case g == nil:
+	case g == nil || g.Filter != has:
 		g = &guarded{Filter: has}
 		if g.Guard == nil {
 			g.Guard, _ = policy.NewGuard(noTunnels)

@@ -243,6 +243,42 @@ func TestConfigureWorkloads(t *testing.T) {
 	check.ErrorHas(t, p.Configure(&next), "calico: Config.Workloads: cannot change while the Plane runs")
 }
 
+// Ports of workloads may be closed for others while a Plane runs, and are its own again when it is configured, as it was, too: they keep
+// their policies, but for one that has come meanwhile, of which nothing is that of the port before.
+func TestConfigureClosed(t *testing.T) {
+	n := &ported{has: map[string]policy.Filter{}}
+	p := newPorted(t, n)
+	p.put("profiles/kns.x", `{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`)
+	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	p.put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"a"`, 2, ""))
+	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	for _, port := range []string{"cali1", "cali2", "vm"} {
+		n.add(port)
+	}
+	p.applyPolicies()
+	was := maps.Clone(n.has)
+	other := Workloads{Ports: map[string]string{"tap9": "x/a-k8s-vm-eth0"}}
+	check.OK(t, other.Close(n))
+	delete(n.has, "cali2")
+	n.add("tap9")
+	check.Equal(t, "what is closed", judge(n.has["tap9"].Policy), "| | ")
+	check.OK(t, p.cfg.Workloads.Close(n))
+	n.add("cali2")
+	check.Equal(t, "what comes meanwhile", judge(n.has["cali2"].Policy), "| | ")
+	same := setting.Clone(p.cfg)
+	check.OK(t, p.Configure(&same))
+	p.routes.Store(false)
+	p.apply()
+	check.Equal(t, "cali1", n.has["cali1"], was["cali1"])
+	check.Equal(t, "vm", n.has["vm"], was["vm"])
+	check.Equal(t, "tap9, which is no workload", n.has["tap9"], policy.Filter{})
+	check.True(t, n.has["cali2"].Policy != was["cali2"].Policy, "cali2 has the flows of the port before")
+	check.Equal(t, "cali2", judge(n.has["cali2"].Policy), judge(was["cali2"].Policy))
+	delete(n.has, "cali2")
+	n.add("cali2")
+	check.Equal(t, "a port that comes later", judge(n.has["cali2"].Policy), judge(was["cali2"].Policy))
+}
+
 // Status says of each workload which policies it has, what of them is not done, and why it is closed.
 func TestWorkloadStatus(t *testing.T) {
 	n := &ported{has: map[string]policy.Filter{}}

@@ -96,8 +96,7 @@ func (p *Plane) Configure(c *Config) error {
 	if key := p.cfg.fixed(c); key != "" {
 		return fmt.Errorf("calico: Config.%s: cannot change while the Plane runs", key)
 	}
-	ports := p.filter != nil && !reflect.DeepEqual(p.cfg.Workloads, c.Workloads)
-	if ports {
+	if p.filter != nil { // with the same workloads, too: Workloads.Close may have been called since
 		if err := p.filter.configure(c.Workloads); err != nil {
 			return err
 		}
@@ -109,9 +108,7 @@ func (p *Plane) Configure(c *Config) error {
 	}
 	if p.store != nil {
 		p.routes.Store(true)
-		if ports {
-			p.policies.Store(true)
-		}
+		p.policies.Store(true)
 		p.loop.Wake()
 	}
 	return nil

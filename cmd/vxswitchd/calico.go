@@ -53,6 +53,18 @@ func (k *calicoKeeper) guard(old, next calico.Workloads) error {
 	return next.Close(k.n)
 }
 
+// change is that of a keeper. After a change that has failed, a plane that goes on has the ports again that guard has closed for it.
+func (k *calicoKeeper) change(next *calico.Config, reread bool) func(ok bool) {
+	old := k.config()
+	done := k.keeper.change(next, reread)
+	return func(ok bool) {
+		done(ok)
+		if !ok && old != nil && next != nil && !old.Restarts(next) && !reflect.DeepEqual(old.Workloads, next.Workloads) {
+			k.reconfigure(old)
+		}
+	}
+}
+
 // read returns what the section does, and the plane's status; ok is false without a section.
 func (k *calicoKeeper) read() (c api.Calico, st calico.Status, ok bool) {
 	cfg := k.config()

@@ -251,7 +251,23 @@ func TestCalicoPolicy(t *testing.T) {
 	a.says("calico", `\nworkload pod1 +default/node1-k8s-pod1-eth0: globalnetworkpolicies/default\.ping\n`)
 	l.all()
 
+	fails := func(next string) {
+		t.Helper()
+		a.write(strings.Replace(next, `"ports": [`, `"ports": [{"name": "gone", "type": "packet"}, `, 1))
+		if out, err := a.tryCtl("reload"); err == nil || !strings.Contains(out, "gone") {
+			t.Fatalf("reload: %v %s", err, out)
+		}
+		a.write(text)
+	}
+	fails(strings.Replace(text, `"pod1": "default/node1-k8s-pod1-eth0"`, `"pod9": "default/node1-k8s-pod9-eth0"`, 1))
+	a.says("calico", `\nworkload pod1 +default/node1-k8s-pod1-eth0: globalnetworkpolicies/default\.ping\n`)
+	l.all()
+
 	l.kill()
+	fails(without)
+	if out, err := l.pods[0].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", "10.65.1.1"); err != nil {
+		t.Errorf("a reload that failed has closed the port: %s", out)
+	}
 	a.proc.Signal(syscall.SIGKILL)
 	a.proc.Wait()
 	a.run()

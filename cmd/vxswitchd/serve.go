@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"reflect"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/bgp"
@@ -159,17 +160,24 @@ func (d *daemon) change(cfg *file.Config, reread bool) error {
 			return err
 		}
 	}
-	was, workloads := d.n.Config(), workloadsOf(d.api.calico.config())
+	was, workloads, others := d.n.Config(), workloadsOf(d.api.calico.config()), workloadsOf(cfg.Calico)
 	changed := []func(ok bool){d.api.flannel.change(cfg.Flannel, reread), d.api.evpn.change(cfg.EVPN, reread), d.api.bgp.change(cfg.BGP, reread), d.api.calico.change(cfg.Calico, reread), d.api.ovsdb.change(cfg.OVSDB, reread), d.api.discovery.change(cfg.Discovery, reread)}
-	err := d.api.calico.guard(workloads, workloadsOf(cfg.Calico))
+	var err error
+	ends := reflect.DeepEqual(others, calico.Workloads{}) // and ports that were workloads open once the node has changed
+	if !ends {
+		err = d.api.calico.guard(workloads, others)
+	}
 	if err == nil {
 		err = saveOwned(&cfg.Config)
 	}
 	if err == nil {
 		err = d.n.Apply(&cfg.Config)
 	}
+	if err == nil && ends {
+		err = d.api.calico.guard(workloads, others)
+	}
 	if err != nil {
-		err = errors.Join(err, d.api.calico.guard(workloadsOf(cfg.Calico), workloads))
+		err = errors.Join(err, d.api.calico.guard(others, workloads))
 	}
 	for _, done := range changed {
 		done(err == nil)

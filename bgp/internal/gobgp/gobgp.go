@@ -34,7 +34,7 @@ type BGP struct {
 	why   map[netip.Addr]string // sessions ended
 	tried map[netip.Addr]string // there was none yet
 
-	up sync.Map // netip.Addr of peers with a session
+	up sync.Map // netip.Addr of peers with a session: why we end it, "" if we do not
 }
 
 var _ engine.Engine = (*BGP)(nil)
@@ -115,22 +115,24 @@ const maxWhy = 4096
 func (b *BGP) session(h engine.Handler, st *apiutil.PeerState) {
 	peer := st.NeighborAddress
 	if st.SessionState == bgp.BGP_FSM_ESTABLISHED {
-		b.up.Store(peer, true)
+		b.up.Store(peer, "")
 		h.Session(peer, true, "")
 		return
 	}
+	was, up := b.up.LoadAndDelete(peer)
 	why := st.DisconnectMessage
-	if why == sent(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_ADMINISTRATIVE_RESET) { // by Reset, and nobody else
+	if by, _ := was.(string); by != "" {
+		why = by
+	} else if why == sent(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_ADMINISTRATIVE_RESET) { // by Reset, and nobody else
 		why = dead
 	}
 	switch st.DisconnectReason {
 	case api.PeerState_DISCONNECT_REASON_UNSPECIFIED, api.PeerState_DISCONNECT_REASON_IDLE_TIMER_EXPIRED: // before the next attempt
-	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN:
-		why = cmp.Or(b.noted(peer), why) // by end
+	case api.PeerState_DISCONNECT_REASON_ADMIN_DOWN: // end has said why
 	default:
 		b.keep(b.why, peer, why)
 	}
-	if _, was := b.up.LoadAndDelete(peer); was {
+	if up {
 		h.Session(peer, false, cmp.Or(why, ours))
 	}
 }
@@ -138,11 +140,10 @@ func (b *BGP) session(h engine.Handler, st *apiutil.PeerState) {
 // ours is why a session has ended of which nothing else says so.
 const ours = "ended here: the peer has other settings, or is none any more"
 
-// noted returns why a session with a peer has ended.
-func (b *BGP) noted(peer netip.Addr) string {
-	b.whyMu.Lock()
-	defer b.whyMu.Unlock()
-	return b.why[peer]
+// ends notes why we end a session, if there is one.
+func (b *BGP) ends(peer netip.Addr, why string) {
+	b.up.CompareAndSwap(peer, "", why)
+	b.keep(b.why, peer, why)
 }
 
 // keep keeps why a session has ended, or why there is none yet.
@@ -349,6 +350,7 @@ func (b *BGP) Reset(peer netip.Addr) {
 		_ = b.server.ResetPeer(context.Background(), &api.ResetPeerRequest{Address: peer.String(), Communication: why}) // or it is down
 		return
 	}
+	b.ends(peer, why)
 	if err := errors.Join(b.remove(&p), b.add(&p)); err != nil {
 		why = err.Error()
 	}

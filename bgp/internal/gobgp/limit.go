@@ -103,6 +103,6 @@ func (b *BGP) end(peer netip.Addr, why string) {
 	if b.server == nil {
 		return
 	}
-	b.keep(b.why, peer, why)
+	b.ends(peer, why)
 	_ = b.server.DisablePeer(context.Background(), &api.DisablePeerRequest{Address: peer.String(), Communication: why}) // or it is down
 }

@@ -30,7 +30,9 @@ func TestSessionEnds(t *testing.T) {
 		want   string
 	}{
 		{"by the peer", func(*BGP) {}, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_READ_FAILED, DisconnectMessage: "read-failed"}, "read-failed"},
-		{"over its limit", func(b *BGP) { b.keep(b.why, peer, "more routes than its limit, 1") }, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_ADMIN_DOWN}, "more routes than its limit, 1"},
+		{"over its limit", func(b *BGP) { b.ends(peer, "more routes than its limit, 1") }, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_ADMIN_DOWN}, "more routes than its limit, 1"},
+		{"over its limit, and lost", func(b *BGP) { b.ends(peer, "more routes than its limit, 1") }, apiutil.PeerState{DisconnectReason: api.PeerState_DISCONNECT_REASON_READ_FAILED, DisconnectMessage: "read-failed"}, "more routes than its limit, 1"},
+		{"a dead path", func(b *BGP) { b.ends(peer, dead); b.forget(peer) }, apiutil.PeerState{}, dead},
 		{"other settings", func(b *BGP) { b.keep(b.why, peer, "of an earlier one") }, apiutil.PeerState{}, ours},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func readAS(field string, raw json.RawMessage, to *uint32) error {
 		return nil
 	}
 	high, low, halves := strings.Cut(text, ".")
-	if !halves {
+	if !halves || raw[0] != '"' { // as a number 1.10 is 1.1
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			return wrong(field, text, "must be 1 to 4294967295")

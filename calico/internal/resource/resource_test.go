@@ -142,6 +142,7 @@ func TestWrongValues(t *testing.T) {
 		{KindNode, `{"spec":{"vxlanTunnelMACAddr":"01:00:00:00:00:00"}}`, "must be the MAC of one host"},
 		{KindNode, `{"spec":{"ipv4VXLANTunnelAddr":"fd00::1"}}`, "must be an IPv4 address"},
 		{KindConfiguration, `{"spec":{"listenPort":70000}}`, "spec.listenPort: a number 70000: must be a whole number, 0 to 65535"},
+		{KindNode, `{"spec":{"bgp":{"asNumber":1.10}}}`, `spec.bgp.asNumber "1.10": must be 1 to 4294967295`},
 		{KindConfiguration, `{"spec":{"asNumber":"1.x"}}`, `spec.asNumber "1.x": must be two numbers up to 65535`},
 		{KindPeer, `{"spec":{"peerIP":"192.0.2.1","asNumber":"abc"}}`, `spec.asNumber "abc": must be 1 to 4294967295`},
 		{KindPeer, `{"spec":{"peerIP":"192.0.2.1","asNumber":1,"localASNumber":{}}}`, `spec.localASNumber "{}": must be`},
