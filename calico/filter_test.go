@@ -201,13 +201,19 @@ func TestMembersAlone(t *testing.T) {
 	check.True(t, d.members == nil && d.config == was, "what nobody knows is changed")
 }
 
-// Workloads may change while a Plane runs: ports that are new are closed until their endpoint is known, and others have nothing any more.
-func TestConfigureWorkloads(t *testing.T) {
+// newConfigured returns a Plane that knows two workloads of a namespace where all is allowed, on a node without ports yet.
+func newConfigured(t *testing.T) (*ported, *Plane) {
 	n := &ported{has: map[string]policy.Filter{}}
 	p := newPorted(t, n)
 	p.put("profiles/kns.x", `{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`)
 	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
 	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
+	return n, p
+}
+
+// Workloads may change while a Plane runs: ports that are new are closed until their endpoint is known, and others have nothing any more.
+func TestConfigureWorkloads(t *testing.T) {
+	n, p := newConfigured(t)
 	ports := func() string {
 		for _, port := range []string{"cali1", "vm", "tap9"} { // the node asks for all of them
 			n.add(port)
@@ -246,12 +252,8 @@ func TestConfigureWorkloads(t *testing.T) {
 // Ports of workloads may be closed for others while a Plane runs, and are its own again when it is configured, as it was, too: they keep
 // their policies, but for one that has come meanwhile, of which nothing is that of the port before.
 func TestConfigureClosed(t *testing.T) {
-	n := &ported{has: map[string]policy.Filter{}}
-	p := newPorted(t, n)
-	p.put("profiles/kns.x", `{"spec":{"ingress":[{"action":"Allow"}],"egress":[{"action":"Allow"}]}}`)
-	p.put("workloadendpoints/x/a-k8s-w1-eth0", endpoint("x", "w1", `"app":"a"`, 1, ""))
+	n, p := newConfigured(t)
 	p.put("workloadendpoints/x/a-k8s-w2-eth0", endpoint("x", "w2", `"app":"a"`, 2, ""))
-	p.put("workloadendpoints/x/a-k8s-vm-eth0", endpoint("x", "vm", `"app":"b"`, 5, ""))
 	for _, port := range []string{"cali1", "cali2", "vm"} {
 		n.add(port)
 	}
