@@ -25,6 +25,8 @@
 // Nothing should be learned from the tunnel, for BGP says what is there: set NoLearn of the segment's tunnel. Set Peers of the
 // tunnel to [vtep.ListedPerVNI], so that only VTEPs of the segment are heard, and give the segment ARP suppression.
 //
+// On a host with fewer than four processors set GOMAXPROCS to 4: with less, frames wait up to four times as long while many routes come or go.
+//
 // # Hosts that move
 //
 // A host that speaks here is ours, with a sequence number above that of the VTEP that had it. Of equal claims that of the lower address

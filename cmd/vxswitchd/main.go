@@ -27,6 +27,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	spareProcs()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

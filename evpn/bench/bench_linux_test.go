@@ -20,9 +20,9 @@ var results = flag.String("evpn.results", "", "folder to write evpn.txt, evpn.js
 // soon is how long anything is waited for.
 const soon = 3 * time.Minute
 
-// TestMain is a node or a probe if the environment says so.
+// TestMain is a node, a probe or a program that copies frames if the environment says so.
 func TestMain(m *testing.M) {
-	for name, run := range map[string]func(socket string) error{program: serve, probeProgram: serveProbe} {
+	for name, run := range map[string]func(socket string) error{program: serve, probeProgram: serveProbe, copyProgram: serveCopy} {
 		if socket := os.Getenv(name); socket != "" {
 			if err := run(socket); err != nil {
 				fmt.Fprintln(os.Stderr, err)

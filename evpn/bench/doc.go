@@ -8,7 +8,8 @@
 //
 // TestGrowth measures the node alone, with 125,000 to 1,000,000 MACs with addresses: what a route costs, and how long frames between two ports of their
 // segment take while the routes come and go: each millisecond one that the node's workers pass on, and one of a flow that the kernel
-// carries. The node and the program that sends the frames get a processor before the programs that send the routes.
+// carries. In a run of their own, frames that a program copies which does nothing else show how long any program in user space has to wait
+// on such a machine. The node and the programs that send and copy frames get a processor before those that send the routes.
 //
 // The package is a module of its own, so that importers of evpn do not require module offload.
 //

@@ -28,6 +28,7 @@ func TestGrowth(t *testing.T) {
 		for i, n := range sizes {
 			t.Run(fmt.Sprintf("%d-%s", round+1, g.Contenders[i]), func(t *testing.T) {
 				g.run(t, g.Contenders[i], n)
+				g.copied(t, g.Contenders[i], n)
 				g.frr(t, g.Contenders[i], n)
 			})
 		}
@@ -52,19 +53,12 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	defer l.stop()
 	c := startNode(t, l.leaf, append(ahead, datapath+"=kernel")...)
 	defer c.stop()
-	p := startProbe(t, l.leaf)
+	p := startProbe(t, l.leaf, portA, portB)
 	defer p.stop()
 
 	frames := func(when string) {
-		for w, name := range [ways]string{byUser: "a frame, ", byKernel: "a flow, "} {
-			took := p.took(way(w))
-			for _, x := range []struct {
-				name string
-				at   float64
-			}{{"p50", tool.Median}, {"p99.9", 0.999}, {"longest", 1}} {
-				g.Add(name+when+", "+x.name, "µs", "", tool.Median, who, tool.Quantile(took, x.at))
-			}
-		}
+		g.frames(who, "a frame, "+when, p.took(byUser))
+		g.frames(who, "a flow, "+when, p.took(byKernel))
 	}
 	c.carried(100)
 	p.took(byUser)
@@ -88,6 +82,38 @@ func (g *growth) run(t *testing.T, who string, routes int) {
 	l.withdraw(routes)
 	g.each("withdrawal of a route", "less than FRR's", who, routes, begun, c.hosts(vteps[0], 0))
 	frames("withdrawal")
+}
+
+// frames adds how long frames took.
+func (g *growth) frames(who, what string, took []float64) {
+	for _, x := range []struct {
+		name string
+		at   float64
+	}{{"p50", tool.Median}, {"p99.9", 0.999}, {"longest", 1}} {
+		g.Add(what+", "+x.name, "µs", "", tool.Median, who, tool.Quantile(took, x.at))
+	}
+}
+
+// copied measures how long frames take that another program copies, beside a node with the same routes: that is the machine's doing.
+func (g *growth) copied(t *testing.T, who string, routes int) {
+	l := offering(t, routes)
+	defer l.stop()
+	c := startNode(t, l.leaf, ahead...)
+	defer c.stop()
+	defer startCopy(t, l.leaf).Kill()
+	p := startProbe(t, l.leaf, copyA, copyB)
+	defer p.stop()
+
+	l.leaf.IP("link", "set", "eth0", "up")
+	<-l.up
+	p.took(byUser)
+	c.hosts(vteps[0], routes)
+	g.frames(who, "a frame that a bare program copies, import", p.took(byUser))
+	time.Sleep(2 * time.Second)
+	p.took(byUser)
+	l.withdraw(routes)
+	c.hosts(vteps[0], 0)
+	g.frames(who, "a frame that a bare program copies, withdrawal", p.took(byUser))
 }
 
 // frr measures what a route costs FRR.

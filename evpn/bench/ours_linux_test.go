@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -78,6 +79,7 @@ func (o *ours) stop()                                       { o.conn.Close(); o.
 
 // serve is the node. It listens on a socket and prints "ready".
 func serve(socket string) error {
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // as in vxswitchd
 	n, err := node.New(&node.Options{Owners: []string{evpn.DefaultOwner}, Offload: func(sw *vswitch.Switch) (io.Closer, error) { return offload.New(sw, nil) }})
 	if err != nil {
 		return err

@@ -61,8 +61,7 @@ func timeIn(p []byte) (at []byte, w way, ok bool) {
 // probeProgram is the variable of the environment that makes this program a probe.
 const probeProgram = "VXSWITCH_EVPN_PROBE"
 
-// A probe sends a frame of each way from one port of the node to the other every millisecond, in a program of its own, and says how long
-// each took.
+// A probe sends a frame of each way from one device to another every millisecond, in a program of its own, and says how long each took.
 type probe struct {
 	t    *testing.T
 	proc *netns.Proc
@@ -70,13 +69,13 @@ type probe struct {
 	in   *bufio.Reader
 }
 
-func startProbe(t *testing.T, h *netns.Host) *probe {
+func startProbe(t *testing.T, h *netns.Host, from, to string) *probe {
 	socket := filepath.Join(t.TempDir(), "probe")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &probe{t: t, proc: h.Start(ahead[0], append(ahead[1:], probeProgram+"="+socket, exe)...)}
+	p := &probe{t: t, proc: h.Start(ahead[0], append(ahead[1:], probeProgram+"="+socket, exe, from, to)...)}
 	p.proc.Want("ready")
 	if p.conn, err = net.Dial("unix", socket); err != nil {
 		t.Fatal(err)
@@ -124,13 +123,13 @@ type flights struct {
 	took       []int64 // ns
 }
 
-// serveProbe is the probe. It listens on a socket and prints "ready".
+// serveProbe is the probe, with the devices in its arguments. It listens on a socket and prints "ready".
 func serveProbe(socket string) error {
-	in, err := openPort(portB)
+	in, err := openPort(os.Args[2])
 	if err != nil {
 		return err
 	}
-	out, err := openPort(portA)
+	out, err := openPort(os.Args[1])
 	if err != nil {
 		return err
 	}
