@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
+	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
 // An inbox has what peers have said since it was last looked into, in order. The engine says one path at a time, and would have to wait for
@@ -12,6 +13,8 @@ import (
 type inbox struct {
 	mu   sync.Mutex
 	list []said
+
+	taken []said // memory of the last list, if it was not long, used again
 }
 
 // A said is a path that was learned or withdrawn, or that the session with its peer has ended.
@@ -40,7 +43,7 @@ func (b *inbox) end(peer netip.Addr) {
 func (b *inbox) take(t *table) {
 	b.mu.Lock()
 	list := b.list
-	b.list = nil
+	b.list, b.taken = b.taken[:0], nil
 	b.mu.Unlock()
 	for i := range list {
 		switch x := &list[i]; {
@@ -51,5 +54,8 @@ func (b *inbox) take(t *table) {
 		default:
 			t.learned(x.Path)
 		}
+	}
+	if len(list) <= batch.Most {
+		b.taken = list
 	}
 }

@@ -87,11 +87,11 @@ func TestLinksAlike(t *testing.T) {
 		x.learned(pathTo(p, "10.0.0.2", 0, nextHop))
 		x.learned(pathTo(p, "10.0.0.3", 0, nextHop))
 	}
-	hop := func(vni frame.VNI, ip string) control.Via { return control.Via{VNI: vni, IP: addr(ip)} }
-	check.Slice(t, "on both networks", x.ways(prefix("10.65.2.0/26")), []control.Via{hop(200, "10.0.0.9"), hop(201, "10.0.0.9")})
-	check.Slice(t, "by both routers", x.ways(prefix("10.65.3.0/26")), []control.Via{hop(200, "10.0.0.254"), hop(201, "10.0.1.254")})
+	hop := func(vni frame.VNI, ip string) way { return way{Via: control.Via{VNI: vni, IP: addr(ip)}} }
+	check.Slice(t, "on both networks", x.ways(prefix("10.65.2.0/26")), []way{hop(200, "10.0.0.9"), hop(201, "10.0.0.9")})
+	check.Slice(t, "by both routers", x.ways(prefix("10.65.3.0/26")), []way{hop(200, "10.0.0.254"), hop(201, "10.0.1.254")})
 	x.down(addr("10.0.0.2"))
-	check.Slice(t, "by one peer", x.ways(prefix("10.65.2.0/26")), []control.Via{hop(201, "10.0.0.9")})
+	check.Slice(t, "by one peer", x.ways(prefix("10.65.2.0/26")), []way{hop(201, "10.0.0.9")})
 }
 
 // The link of a peer follows the addresses of gateways.

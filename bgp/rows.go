@@ -52,7 +52,7 @@ func (r rows) has(x control.Prefix) bool {
 // flush passes rows that have changed: not too many at once, so that peers need not wait for all. It reports whether there are more.
 // After an error other than that of refused rows the next one passes all rows.
 func (t *table) flush(owner string, to control.Programmer) (more bool, err error) {
-	u := control.Update{Loose: true, Snapshot: t.all}
+	u := control.Update{Loose: true, Snapshot: t.all, Add: t.used.add[:0], Del: t.used.del[:0]}
 	_, more = t.dirty.Pass(func(p netip.Prefix) {
 		k, now := t.prefixes[p], rowsOf(t.rows(p))
 		if was := k.rows; now != was {
@@ -62,6 +62,7 @@ func (t *table) flush(owner string, to control.Programmer) (more bool, err error
 			t.keep(p, k)
 		}
 	})
+	t.used.add, t.used.del = u.Add, u.Del
 	if t.all {
 		u.Add, u.Del = nil, nil
 		for p, k := range t.prefixes {
@@ -75,7 +76,8 @@ func (t *table) flush(owner string, to control.Programmer) (more bool, err error
 	return more, err
 }
 
-// rows returns a row for each way that is taken; those that are the same once, and of too many the lowest.
+// rows returns a row for each way that is taken; those that are the same once, and of too many the lowest. The list is the table's until the
+// next call.
 func (t *table) rows(p netip.Prefix) (list []control.Prefix) {
 	c := t.rules.cfg
 	if t.rules.blocks[p] {
@@ -84,8 +86,10 @@ func (t *table) rows(p netip.Prefix) (list []control.Prefix) {
 		}
 		return []control.Prefix{{VRF: c.VRF, Prefix: p, Distance: blackhole}}
 	}
+	list = t.used.rows[:0]
 	for _, w := range t.ways(p) {
-		list = append(list, control.Prefix{VRF: c.VRF, Prefix: p, Via: w, Distance: cmp.Or(c.Distance, DefaultDistance)})
+		list = append(list, control.Prefix{VRF: c.VRF, Prefix: p, Via: w.Via, Distance: cmp.Or(c.Distance, DefaultDistance)})
 	}
+	t.used.rows = list
 	return list
 }

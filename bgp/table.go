@@ -8,6 +8,7 @@ import (
 	"unique"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
@@ -23,6 +24,13 @@ type table struct {
 	high    int                       // and so many paths there were then at most
 	dirty   batch.Queue[netip.Prefix] // their rows have changed
 	all     bool                      // rows are passed again
+
+	used struct { // memory of the last rows, used again
+		paths    []path
+		ways     []way
+		rows     []control.Prefix
+		add, del []control.Row
+	}
 }
 
 // A known prefix has paths, rows or both.

@@ -16,20 +16,21 @@ type way struct {
 	width float64
 }
 
-// ways returns the ways to a prefix by next hops that are taken, each once for a link, and of too many those with the lowest next hops.
-func (t *table) ways(p netip.Prefix) (list []control.Via) {
-	var paths []path
+// ways returns the ways to a prefix by next hops that are taken, each once for a link, and of too many those with the lowest next hops. The
+// list is the table's until the next call.
+func (t *table) ways(p netip.Prefix) []way {
+	paths, ways := t.used.paths[:0], t.used.ways[:0]
 	for _, x := range t.prefixes[p].paths {
 		if x.why == None {
 			paths = append(paths, x)
 		}
 	}
+	t.used.paths = paths
 	segment := func(x path) frame.VNI { return t.rules.link(x.peer.Value()).Segment }
 	slices.SortFunc(paths, func(a, b path) int {
 		return cmp.Or(a.nextHop.Value().Compare(b.nextHop.Value()), cmp.Compare(segment(a), segment(b)), cmp.Compare(b.width, a.width))
 	})
 	paths = slices.CompactFunc(paths, func(a, b path) bool { return a.nextHop == b.nextHop && segment(a) == segment(b) })
-	var ways []way
 	all := true // paths have widths
 	for _, x := range paths {
 		all = all && x.width > 0 && !math.IsInf(float64(x.width), 0)
@@ -40,13 +41,11 @@ func (t *table) ways(p netip.Prefix) (list []control.Via) {
 			ways = append(ways, way{via, float64(x.width)})
 		}
 	}
+	t.used.ways = ways
 	if all {
 		weigh(ways)
 	}
-	for _, w := range ways {
-		list = append(list, w.Via)
-	}
-	return list
+	return ways
 }
 
 // weigh gives ways their shares of the flows, none if these are equal.
