@@ -54,7 +54,7 @@ func TestDatastore(t *testing.T) {
 	one := cluster("192.0.2.2")
 	c := &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, NoBGP: true, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Datastore: one}
 	r.with(c)
-	r.run()
+	stop := r.run()
 	r.wait("rows", r.rows, "10.65.2.0/26 192.0.2.2")
 	problems := func() string { return fmt.Sprint(r.plane.Status().Problems) }
 	if got := problems(); !strings.Contains(got, "nodes/c: an annotation is wrong") {
@@ -69,4 +69,6 @@ func TestDatastore(t *testing.T) {
 	next.Datastore = cluster("192.0.2.22")
 	check.OK(t, r.plane.Configure(&next))
 	r.wait("rows", r.rows, "10.65.2.0/26 192.0.2.22")
+	stop()
+	check.ErrorHas(t, r.plane.Run(t.Context()), "calico: Plane.Run: it was called before; make a new Plane")
 }

@@ -41,6 +41,7 @@ type Plane struct {
 
 	filter           *filter     // nil without workloads
 	routes, policies atomic.Bool // have changed, and are not applied
+	ran              atomic.Bool
 
 	start func(*bgp.Config) (speaker, error)
 
@@ -117,6 +118,9 @@ func (p *Plane) Configure(c *Config) error {
 // Run follows the datastore until ctx is done. Then sessions end, and rows go; policies stay as they were last, and a port that comes
 // later has that of its endpoint, or is closed. It is called once.
 func (p *Plane) Run(ctx context.Context) error {
+	if p.ran.Swap(true) {
+		return errors.New("calico: Plane.Run: it was called before; make a new Plane")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
