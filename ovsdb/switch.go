@@ -144,7 +144,7 @@ func (s *Switch) look() {
 }
 
 // Run does what the database says until ctx is done. Then the hosts of the switch leave the database, and its segments and rows the
-// node; the Physical_Switch and its bindings stay. It is called once.
+// node; the Physical_Switch and its bindings stay, and Status says [Stopped]. It is called once.
 func (s *Switch) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return errors.New("ovsdb: Switch.Run: it was called before; make a new Switch")
@@ -173,6 +173,10 @@ func (s *Switch) Run(ctx context.Context) error {
 				s.log.Warn("the database was not closed well", "error", err)
 			}
 		}
+		s.set(func(st *Status) {
+			s.told = false
+			*st = Status{State: Stopped, Since: time.Now(), Transactions: st.Transactions, Failed: st.Failed, WriteErr: st.WriteErr}
+		})
 	}()
 	pause := firstPause
 	for ctx.Err() == nil {
