@@ -161,6 +161,8 @@ func (c *Config) checkPools(w *setting.Check) {
 		}
 		if first, ok := seen[p.Prefix]; ok {
 			w.Wrong(at+"Prefix", p.Prefix, "pools[%d] has it already", first)
+		} else if p.Prefix.Bits() == 0 {
+			w.Want(at+"Prefix", p.Prefix, "a range of addresses of hosts, which the next hops of routes are not in")
 		} else {
 			seen[p.Prefix] = i
 		}
