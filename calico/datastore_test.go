@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -52,7 +51,7 @@ func TestDatastore(t *testing.T) {
 	}
 	r := &rig{t: t}
 	one := cluster("192.0.2.2")
-	c := &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, NoBGP: true, Listen: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Datastore: one}
+	c := &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}, NoBGP: true, Datastore: one}
 	r.with(c)
 	stop := r.run()
 	r.wait("rows", r.rows, "10.65.2.0/26 192.0.2.2")

@@ -179,7 +179,7 @@ func TestConfigure(t *testing.T) {
 	check.OK(t, r.plane.Configure(&next))
 	r.wait("another etcd", r.rows, initialRows+", 10.65.9.0/26 192.0.2.3")
 
-	for field, edit := range map[string]func(c *Config){"Node": func(c *Config) { c.Node = "b" }, "NoBGP": func(c *Config) { c.NoBGP = true },
+	for field, edit := range map[string]func(c *Config){"Node": func(c *Config) { c.Node = "b" }, "NoBGP": func(c *Config) { c.NoBGP, c.Listen = true, nil },
 		"Workloads": func(c *Config) { c.Workloads.Prefixes = []string{"cali"} }} {
 		other := setting.Clone(next)
 		edit(&other)
