@@ -40,6 +40,7 @@
 //   - These are named, and their peers are there without them: nextHopMode, keepOriginalNextHop, reachableBy, keepaliveTime. maxRestartTime
 //     is that of the peer, who tells it. Communities, prefixAdvertisements and addresses of services are not announced. A route reflector
 //     has its router ID as its cluster, not the routeReflectorClusterID.
+//   - vxlanVNI and vxlanPort of a FelixConfiguration change no tunnel: if that of Config.VXLAN has others, they are named.
 //   - The readiness flag of the datastore, in the ClusterInformation, is not looked at.
 //
 // [Status] lists what the datastore asks for and is not done.

@@ -47,11 +47,12 @@ type Plane struct {
 
 	mu       sync.Mutex
 	cfg      Config
-	moved    func()         // ends what follows the datastore, nil before
-	store    *model.Store   // nil before it has been read
-	plan     *model.Plan    // as applied, nil before
-	ruled    model.NotDone  // of policies, likewise
-	compiler rules.Compiler // of policies
+	moved    func()          // ends what follows the datastore, nil before
+	store    *model.Store    // nil before it has been read
+	plan     *model.Plan     // as applied, nil before
+	ruled    model.NotDone   // of policies, likewise
+	compiler rules.Compiler  // of policies
+	vxlan    []model.Problem // of tunnels for VXLAN
 	rowErr   error
 	bgpErr   error
 	stale    time.Time
@@ -224,8 +225,10 @@ func (p *Plane) route() bool {
 	if p.plan == nil {
 		p.plan = new(model.Plan)
 	}
+	vxlan := p.otherwise(p.cfg.VXLAN.Segment, plan)
 	p.named(p.plan.Problems, plan.Problems)
-	p.plan = plan
+	p.named(p.vxlan, vxlan)
+	p.plan, p.vxlan = plan, vxlan
 	p.mu.Unlock()
 	rowErr := p.node.Program(p.owner, control.Update{Snapshot: true, Loose: true, Add: plan.Rows})
 	bgpErr := p.setBGP(plan.BGP)
