@@ -4,7 +4,7 @@ import "time"
 
 // An OVSDB is what the section ovsdb of the configuration does.
 type OVSDB struct {
-	State string     `json:"state"`           // connecting, waiting, connected, failed
+	State string     `json:"state"`           // connecting, waiting, connected, failed; stopped while it begins anew
 	Since time.Time  `json:"since"`           // of the state
 	Error string     `json:"error,omitempty"` // of the last connection, why it waits, or with which a failed one has ended
 	Again *time.Time `json:"again,omitempty"` // when a failed one is tried again

@@ -88,7 +88,7 @@ type Peer struct {
 	Hold     time.Duration `json:"holdTime,omitzero"` // full seconds from 3s to 65535s; default "90s"
 	Retry    time.Duration `json:"retry,omitzero"`    // pause between attempts, full seconds from 2s; default "2s"
 	Password string        `json:"-"`                 // of TCP MD5 (RFC 2385), up to 80 bytes; Linux only; "" = none
-	Hops     uint8         `json:"hops,omitzero"`     // to a peer of another AS that is not on our link; default 1
+	Hops     uint8         `json:"hops,omitzero"`     // to a peer that is not on our link, of another AS alone; default 1
 	OwnAS    uint8         `json:"ownAS,omitzero"`    // how often our AS may be in the path of its routes, up to 10; default 0
 	Client   bool          `json:"client,omitzero"`   // we are its route reflector (RFC 4456)
 	Segment  frame.VNI     `json:"segment,omitzero"`  // of the link that it belongs to; default the first with its address or prefix on a network of the gateway, or else the first of all
@@ -161,6 +161,8 @@ func (c *Config) checkPools(w *setting.Check) {
 		}
 		if first, ok := seen[p.Prefix]; ok {
 			w.Wrong(at+"Prefix", p.Prefix, "pools[%d] has it already", first)
+		} else if p.Prefix.Bits() == 0 {
+			w.Want(at+"Prefix", p.Prefix, "a range of addresses of hosts, which the next hops of routes are not in")
 		} else {
 			seen[p.Prefix] = i
 		}
@@ -245,6 +247,9 @@ func (c *Config) checkPeers(w *setting.Check) {
 		}
 		if p.Client && p.AS != c.AS {
 			w.Wrong(at+".Client", p.Client, "clients of a route reflector are of our AS, %d", c.AS)
+		}
+		if p.Hops != 0 && p.AS == c.AS {
+			w.Wrong(at+".Hops", p.Hops, "a peer of our AS, %d, may be any number of hops away", c.AS)
 		}
 		if p.AllPaths && !p.Client {
 			w.Wrong(at+".AllPaths", p.AllPaths, "client is required: others get no routes but ours")

@@ -98,6 +98,9 @@ func TestCheck(t *testing.T) {
 		`Peers[2].Local: an address of the node is required with bfd`:                        func(c *Config) { c.Peers[2].Local = netip.Addr{} },
 		`Peers[2].BFD.Interval`:                                                              func(c *Config) { c.Peers[2].BFD.Interval = 1 },
 		`Peers[2]: "10.0.0.2": peers[0] is the same`:                                         func(c *Config) { c.Peers[2] = c.Peers[0] },
+		`Peers[0].Hops: 2: a peer of our AS, 64512, may be any number of hops away`:          func(c *Config) { c.Peers[0].Hops = 2 },
+		`Pools[0].Prefix: 0.0.0.0/0: must be a range of addresses of hosts`:                  func(c *Config) { c.Pools[0].Prefix = prefix("0.0.0.0/0") },
+		`Pools[1].Prefix: ::/0: must be a range of addresses of hosts`:                       func(c *Config) { c.Pools[1].Prefix = prefix("::/0") },
 	} {
 		c := good()
 		edit(c)

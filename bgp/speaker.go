@@ -56,6 +56,7 @@ type Speaker struct {
 	stale  atomic.Bool // what is to be announced may have changed
 	others routes      // of other owners, without mu
 	prober bfd.Prober
+	ran    atomic.Bool
 }
 
 // New checks the settings. Nothing is opened before Run.
@@ -120,6 +121,9 @@ func (s *Speaker) keep(peers []Peer) {
 
 // Run announces and imports until ctx is done. Then the sessions end, and the rows go. It is called once.
 func (s *Speaker) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("bgp: Speaker.Run: it was called before; make a new Speaker")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {

@@ -203,6 +203,7 @@ func TestSpeaker(t *testing.T) {
 
 	stop()
 	check.Equal(t, "rows at the end", len(slices.Collect(n.Plane().Rows(DefaultOwner))), 0)
+	check.ErrorHas(t, s.Run(t.Context()), "bgp: Speaker.Run: it was called before; make a new Speaker")
 }
 
 // What was left out at the limit is taken when there is room; what could not be announced is tried again.

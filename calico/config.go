@@ -37,7 +37,7 @@ type Config struct {
 
 	Workloads Workloads `json:"workloads,omitzero"` // ports that have the policies of the cluster; default none, and no policies are read
 
-	NoBGP    bool         `json:"noBGP,omitzero"`    // there are no sessions, and all routes are of blocks, as with Calico's backend "vxlan"
+	NoBGP    bool         `json:"noBGP,omitzero"`    // there are no sessions, and all routes are of blocks, as with Calico's backend "vxlan"; not with routerID, listen, local or gracefulRestart
 	RouterID netip.Addr   `json:"routerID,omitzero"` // BGP identifier; default the node's IPv4 address
 	Listen   []netip.Addr `json:"listen,omitempty"`  // addresses for sessions that peers open; default the node's
 	Local    []netip.Addr `json:"local,omitempty"`   // source addresses of sessions, at most one of each family; default the node's
@@ -111,6 +111,7 @@ func (c *Config) Check() error {
 	checkFamilies(w, "Local", c.Local)
 	checkFamilies(w, "Routers", c.Routers)
 	c.Workloads.check(w)
+	c.checkNoBGP(w)
 	if len(c.Routers) > 0 && c.Segment == 0 {
 		w.Wrong("Routers", c.Routers[0], "requires segment")
 	}
@@ -138,6 +139,19 @@ func (c *Config) CheckFiles() error {
 	w := setting.Of("calico: Config")
 	w.Add("Etcd", c.Etcd.CheckFiles())
 	return w.Err()
+}
+
+// checkNoBGP adds the errors of settings of sessions, if there are none.
+func (c *Config) checkNoBGP(w *setting.Check) {
+	for _, x := range []struct {
+		field string
+		set   bool
+		value any
+	}{{"RouterID", c.RouterID.IsValid(), c.RouterID}, {"Listen", len(c.Listen) > 0, c.Listen}, {"Local", len(c.Local) > 0, c.Local}, {"GracefulRestart", c.GracefulRestart, true}} {
+		if c.NoBGP && x.set {
+			w.Wrong(x.field, x.value, "is of sessions, and noBGP says that there are none")
+		}
+	}
 }
 
 func (c *Config) checkTunnel(w *setting.Check, field string, t Tunnel) {

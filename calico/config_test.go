@@ -2,6 +2,7 @@ package calico
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,11 +14,21 @@ import (
 
 func good() *Config { return &Config{Node: "a", VRF: "v", VXLAN: Tunnel{Segment: 4096}} }
 
-// Files that cannot be read are named, with why.
 func TestCheckNil(t *testing.T) {
 	check.ErrorHas(t, (*Config)(nil).Check(), `calico: Config.Node: "": must be`, `VRF: "": must be`)
 }
 
+// Settings of sessions are errors where there are none.
+func TestNoBGP(t *testing.T) {
+	c := good()
+	c.RouterID, c.GracefulRestart = netip.MustParseAddr("192.0.2.1"), true
+	c.Listen, c.Local = []netip.Addr{c.RouterID}, []netip.Addr{c.RouterID}
+	check.OK(t, c.Check())
+	c.NoBGP = true
+	check.ErrorHas(t, c.Check(), `calico: Config.RouterID: 192.0.2.1: is of sessions, and noBGP says that there are none`, `Listen: [192.0.2.1]: is of sessions`, `Local: [192.0.2.1]: is of sessions`, `GracefulRestart: true: is of sessions`)
+}
+
+// Files that cannot be read are named, with why.
 func TestCheckFiles(t *testing.T) {
 	c := good()
 	check.OK(t, c.CheckFiles())

@@ -35,11 +35,12 @@
 //     qosControls of workloads.
 //   - BGPFilters are filters of package bgp. A BGPPeer is left out, and named, if one of its filters has what that package cannot do, such as
 //     a rule with an interface. So is one with a password, which is a secret of Kubernetes, with ttlSecurity, with a localASNumber that is
-//     not ours, or with localWorkloadSelector; a nodeMeshPassword leaves no mesh. What a filter accepts still has to be in a pool.
-//     Of two ports of one address the first BGPPeer by name counts.
+//     not ours, with localWorkloadSelector, or with an address of this node, unless that makes it the peer of others; a nodeMeshPassword
+//     leaves no mesh. What a filter accepts still has to be in a pool. Of two ports of one address the first BGPPeer by name counts.
 //   - These are named, and their peers are there without them: nextHopMode, keepOriginalNextHop, reachableBy, keepaliveTime. maxRestartTime
 //     is that of the peer, who tells it. Communities, prefixAdvertisements and addresses of services are not announced. A route reflector
 //     has its router ID as its cluster, not the routeReflectorClusterID.
+//   - vxlanVNI and vxlanPort of a FelixConfiguration change no tunnel: if that of Config.VXLAN has others, they are named.
 //   - The readiness flag of the datastore, in the ClusterInformation, is not looked at.
 //
 // [Status] lists what the datastore asks for and is not done.

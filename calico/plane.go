@@ -41,16 +41,18 @@ type Plane struct {
 
 	filter           *filter     // nil without workloads
 	routes, policies atomic.Bool // have changed, and are not applied
+	ran              atomic.Bool
 
 	start func(*bgp.Config) (speaker, error)
 
 	mu       sync.Mutex
 	cfg      Config
-	moved    func()         // ends what follows the datastore, nil before
-	store    *model.Store   // nil before it has been read
-	plan     *model.Plan    // as applied, nil before
-	ruled    model.NotDone  // of policies, likewise
-	compiler rules.Compiler // of policies
+	moved    func()          // ends what follows the datastore, nil before
+	store    *model.Store    // nil before it has been read
+	plan     *model.Plan     // as applied, nil before
+	ruled    model.NotDone   // of policies, likewise
+	compiler rules.Compiler  // of policies
+	vxlan    []model.Problem // of tunnels for VXLAN
 	rowErr   error
 	bgpErr   error
 	stale    time.Time
@@ -117,6 +119,9 @@ func (p *Plane) Configure(c *Config) error {
 // Run follows the datastore until ctx is done. Then sessions end, and rows go; policies stay as they were last, and a port that comes
 // later has that of its endpoint, or is closed. It is called once.
 func (p *Plane) Run(ctx context.Context) error {
+	if p.ran.Swap(true) {
+		return errors.New("calico: Plane.Run: it was called before; make a new Plane")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer func() {
@@ -220,8 +225,10 @@ func (p *Plane) route() bool {
 	if p.plan == nil {
 		p.plan = new(model.Plan)
 	}
+	vxlan := p.otherwise(p.cfg.VXLAN.Segment, plan)
 	p.named(p.plan.Problems, plan.Problems)
-	p.plan = plan
+	p.named(p.vxlan, vxlan)
+	p.plan, p.vxlan = plan, vxlan
 	p.mu.Unlock()
 	rowErr := p.node.Program(p.owner, control.Update{Snapshot: true, Loose: true, Add: plan.Rows})
 	bgpErr := p.setBGP(plan.BGP)

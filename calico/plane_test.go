@@ -132,7 +132,7 @@ func TestStatus(t *testing.T) {
 	check.Equal(t, "addresses", fmt.Sprint(st.Addresses), "[192.0.2.1/24]")
 	check.Equal(t, "tunnels", fmt.Sprint(st.Tunnels), "[10.65.1.0]")
 	check.Equal(t, "MAC", st.MAC.String(), "66:86:f7:e4:37:fa") // sha1("a")
-	check.Equal(t, "resources", fmt.Sprint(st.Resources), "map[affinities:1 bgpconfigurations:2 bgpfilters:0 bgppeers:0 blocks:3 ippools:1 nodes:3]")
+	check.Equal(t, "resources", fmt.Sprint(st.Resources), "map[affinities:1 bgpconfigurations:2 bgpfilters:0 bgppeers:0 blocks:3 felixconfigurations:0 ippools:1 nodes:3]")
 	check.Equal(t, "rows", st.Rows, 2)
 	check.OK(t, st.RowErr)
 	if !st.Stale.IsZero() || st.LastError != "" || st.BGPErr != nil {
@@ -179,7 +179,7 @@ func TestConfigure(t *testing.T) {
 	check.OK(t, r.plane.Configure(&next))
 	r.wait("another etcd", r.rows, initialRows+", 10.65.9.0/26 192.0.2.3")
 
-	for field, edit := range map[string]func(c *Config){"Node": func(c *Config) { c.Node = "b" }, "NoBGP": func(c *Config) { c.NoBGP = true },
+	for field, edit := range map[string]func(c *Config){"Node": func(c *Config) { c.Node = "b" }, "NoBGP": func(c *Config) { c.NoBGP, c.Listen = true, nil },
 		"Workloads": func(c *Config) { c.Workloads.Prefixes = []string{"cali"} }} {
 		other := setting.Clone(next)
 		edit(&other)

@@ -64,7 +64,7 @@ func (r *reader) Done(context.Context) error {
 	for _, c := range r.changes {
 		k, err := resource.ParseKey(c.key)
 		ofPolicy := err == nil && k.Kind.OfPolicy()
-		if ofPolicy || k == (resource.Key{Kind: resource.KindNode, Name: p.cfg.Node}) { // whose labels FelixConfigurations choose
+		if ofPolicy || k.Kind == resource.KindFelix || k == (resource.Key{Kind: resource.KindNode, Name: p.cfg.Node}) { // whose labels these choose
 			p.policies.Store(true)
 		}
 		if !ofPolicy {

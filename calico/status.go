@@ -21,7 +21,7 @@ type Status struct {
 	Stale     time.Time
 	LastError string // of the datastore, "" while it is followed
 
-	Resources map[string]int // how many of each kind: ippools, nodes, bgpconfigurations, bgppeers, bgpfilters, blocks, affinities, and those of policy, if there are workloads
+	Resources map[string]int // how many of each kind: ippools, nodes, bgpconfigurations, bgppeers, bgpfilters, blocks, affinities, felixconfigurations, and those of policy, if there are workloads
 	Problems  []Problem      // what the datastore asks for and is not done, sorted by kind
 	More      int            // problems that are not in the list
 
@@ -63,6 +63,7 @@ func (p *Plane) Status() Status {
 	}
 	if p.plan != nil {
 		st.own(p.cfg.Node, p.plan)
+		st.notDone(&model.NotDone{Problems: p.otherwise(p.cfg.VXLAN.Segment, p.plan)}) // as tunnels are now
 	}
 	st.notDone(&p.ruled)
 	r := p.run

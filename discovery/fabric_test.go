@@ -202,6 +202,7 @@ func (l *leaf) start() {
 func (l *leaf) stop() {
 	if l.speaker != nil {
 		l.quit()
+		check.ErrorHas(l.t, l.speaker.Run(context.Background()), "discovery: Speaker.Run: it was called before; make a new Speaker")
 		l.speaker = nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -79,6 +80,7 @@ type Speaker struct {
 	here   here
 	ledger control.Ledger[state.Change]
 	counts counts
+	ran    atomic.Bool
 }
 
 // New checks the settings and reads the keys. Nothing is opened before Run.
@@ -174,6 +176,9 @@ func (s *Speaker) meet(now time.Duration) {
 
 // Run advertises and imports until ctx is done. Then others are told that we go, and the rows go. It is called once.
 func (s *Speaker) Run(ctx context.Context) (err error) {
+	if s.ran.Swap(true) {
+		return errors.New("discovery: Speaker.Run: it was called before; make a new Speaker")
+	}
 	var conn socket
 	if s.in(func() { conn, err = s.listen() }); err != nil {
 		return fmt.Errorf("discovery: %w", err)

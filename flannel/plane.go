@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -113,13 +114,13 @@ type Plane struct {
 	cfg   PlaneConfig
 	log   *slog.Logger
 	ready chan struct{}
+	ran   atomic.Bool
 
 	mu     sync.Mutex // also held while the Shape takes rows and routes
-	begun  bool
-	ended  bool    // nothing is passed on any longer: the Shape is closed
-	mapper *Mapper // nil before there is a lease
-	listed bool    // the mapper has had all leases: routes that a former process has left may go
-	lost   error   // the own lease: nothing but its withdrawal is passed on any longer
+	ended  bool       // nothing is passed on any longer: the Shape is closed
+	mapper *Mapper    // nil before there is a lease
+	listed bool       // the mapper has had all leases: routes that a former process has left may go
+	lost   error      // the own lease: nothing but its withdrawal is passed on any longer
 	state  Status
 
 	named      int // bad leases that were logged since namedSince
@@ -155,14 +156,10 @@ func (p *Plane) Ready() <-chan struct{} { return p.ready }
 //	that wraps ErrFull   no subnet is free
 //	else                 the network is one that this node cannot be in, or the Shape cannot be opened
 //
-// It may be called once.
+// It is called once.
 func (p *Plane) Run(ctx context.Context) (err error) {
-	p.mu.Lock()
-	again := p.begun
-	p.begun = true
-	p.mu.Unlock()
-	if again {
-		return errors.New("flannel: Run: called twice")
+	if p.ran.Swap(true) {
+		return errors.New("flannel: Plane.Run: it was called before; make a new Plane")
 	}
 	err = p.run(ctx)
 	if ctx.Err() != nil && !errors.Is(err, ErrLost) {

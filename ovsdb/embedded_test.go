@@ -96,6 +96,21 @@ func TestListenTLS(t *testing.T) {
 	l.Close()
 }
 
+// At the end a Switch is connected with nobody, and has nothing; it does not run again.
+func TestEnd(t *testing.T) {
+	c := good()
+	c.Target, c.Listen = "", []string{"punix:" + filepath.Join(t.TempDir(), "s")}
+	s := check.Must(New(empty(t), c))(t)
+	stop := runs(t, s)
+	until(t, "connected", func() bool { return s.Status().State == Connected && s.Status().Transactions > 0 })
+	began := s.Status().Since
+	stop()
+	st := s.Status()
+	check.Equal(t, "state", st.State, Stopped)
+	check.True(t, st.Since.After(began) && !st.Stale && st.Err == nil, "%+v", st)
+	check.ErrorHas(t, s.Run(t.Context()), "ovsdb: Switch.Run: it was called before; make a new Switch")
+}
+
 // What a controller wrote into the file is there for the next Switch; a file that is no database is said so, and left alone.
 func TestDatabaseFile(t *testing.T) {
 	dir := t.TempDir()

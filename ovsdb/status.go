@@ -12,6 +12,7 @@ const (
 	Connecting = "connecting" // there is no connection; what the database said last holds
 	Waiting    = "waiting"    // another client has the name, as the server's lock says; nothing changes
 	Connected  = "connected"
+	Stopped    = "stopped" // Run has ended
 )
 
 // Left is a row of the database that has no effect, or not all of it: its Table, its UUID as ID, and the Reason, a word that docs/ovsdb.md

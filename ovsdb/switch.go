@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -50,6 +51,7 @@ type Switch struct {
 	sw   table.Switch
 	log  *slog.Logger
 	kick chan struct{} // something has changed
+	ran  atomic.Bool
 
 	reach func(context.Context) (net.Conn, error) // opens a connection with the database
 
@@ -142,8 +144,11 @@ func (s *Switch) look() {
 }
 
 // Run does what the database says until ctx is done. Then the hosts of the switch leave the database, and its segments and rows the
-// node; the Physical_Switch and its bindings stay. It is called once.
+// node; the Physical_Switch and its bindings stay, and Status says [Stopped]. It is called once.
 func (s *Switch) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("ovsdb: Switch.Run: it was called before; make a new Switch")
+	}
 	events := s.node.Switch().Events(heeded...)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -168,6 +173,10 @@ func (s *Switch) Run(ctx context.Context) error {
 				s.log.Warn("the database was not closed well", "error", err)
 			}
 		}
+		s.set(func(st *Status) {
+			s.told = false
+			*st = Status{State: Stopped, Since: time.Now(), Transactions: st.Transactions, Failed: st.Failed, WriteErr: st.WriteErr}
+		})
 	}()
 	pause := firstPause
 	for ctx.Err() == nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
@@ -27,6 +28,13 @@ func TestPeerAddresses(t *testing.T) {
 	if st := v.Stats(); len(st.Peers) != 0 {
 		t.Errorf("%v", st.Peers)
 	}
+}
+
+// The port of peers is that of the settings, or else of the underlays; IP-in-IP has none.
+func TestPeerPort(t *testing.T) {
+	check.Equal(t, "of the underlay", newVTEP(t, nil, fake6()).PeerPort(), 4789)
+	check.Equal(t, "of the settings", newVTEP(t, &Config{Port: 4444}, fake4()).PeerPort(), 4444)
+	check.Equal(t, "of IP-in-IP", newVTEP(t, &Config{Type: encap.TypeIPIP}, fakeAt(netip.AddrPortFrom(local4.Addr(), 0))).PeerPort(), 0)
 }
 
 // What comes from an address that is no host's makes no peer.

@@ -64,6 +64,16 @@ func (v *VTEP) Local() (list []netip.Addr) {
 	return list
 }
 
+// PeerPort returns the UDP destination port of peers that have none of their own, 0 for IP-in-IP.
+func (v *VTEP) PeerPort() (port uint16) {
+	for _, s := range v.families {
+		if s != nil {
+			port = cmp.Or(port, s.port)
+		}
+	}
+	return port
+}
+
 // AddPeer lists a peer and returns its number, for instance for a static FDB entry. If the peer is known, it keeps
 // its number, and gets the new port. Port 0 stands for the port that the peer has, or the VTEP's destination port.
 // A port of SetPeers takes precedence.

@@ -278,7 +278,7 @@ func TestTables(t *testing.T) {
 				"10.65.1.0/26  192.0.2.1  -          -                     -\n" +
 				"10.65.2.0/26  192.0.2.2  192.0.2.2  vni 200 ip 192.0.2.2  path 1\n" +
 				"10.9.0.0/16   192.0.2.2  192.0.2.2  -                     refused: outside-pools, path 2\n"},
-		{"bgp routes peer 192.0.2.2", "GET /v1/bgp/routes?peer=192.0.2.2", `[]`, "PREFIX  NEXT-HOP  PEER  VIA  NOTES\n"},
+		{"bgp routes peer 192.0.2.2", "GET /v1/bgp/routes?peer=192.0.2.2", `[{"prefix":"10.65.1.0/26","nextHop":"192.0.2.1"}]`, "PREFIX        NEXT-HOP   PEER  VIA  NOTES\n10.65.1.0/26  192.0.2.1  -     -    -\n"},
 		{"discovery", "GET /v1/discovery", `{"state":"running","since":"2026-01-02T03:04:05Z","local":"192.0.2.2","network":7,"servers":[{"address":"192.0.2.1","up":true,"clients":3}],"registry":{"up":true,"vteps":3},` +
 			`"neighbours":2,"up":1,"segments":[{"vni":10,"vteps":2,"hosts":1,"remote":3}],"owners":3,"advertisements":4,"received":9,"receivedBytes":900,"sent":8,"sentBytes":800,"refused":{"key":5},"rowError":"no"}`,
 			"WHAT                  VALUE\n" +

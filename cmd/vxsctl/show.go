@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,7 +21,7 @@ import (
 // A table formats an answer as columns with a header.
 type table func(answer []byte) ([][]string, error)
 
-// list prints a list of the API as a table.
+// list prints a list of the API as a table. If it is of a section, which has nothing in it because of an error, standard error says so.
 func (s *session) list(ctx context.Context, w *words, l sublist) error {
 	q, err := w.keys(l.keys...)
 	if err != nil {
@@ -30,7 +31,19 @@ func (s *session) list(ctx context.Context, w *words, l sublist) error {
 	if err != nil {
 		return err
 	}
-	return s.show(text, l.table)
+	if err := s.show(text, l.table); err != nil || l.path == "/v1/"+w.name || len(bytes.Trim(text, "[] \n")) > 0 {
+		return err
+	}
+	var x struct {
+		State, Error string
+		Since        time.Time
+		Again        *time.Time
+	}
+	text, err = s.Do(ctx, http.MethodGet, "/v1/"+w.name, nil, nil)
+	if err == nil && json.Unmarshal(text, &x) == nil && x.Error != "" {
+		fmt.Fprintf(s.notice, "vxsctl: %s is %s: %s\n", w.name, lasting(x.State, x.Since, x.Again), x.Error)
+	}
+	return nil
 }
 
 // show prints an answer, as it is or as a table.

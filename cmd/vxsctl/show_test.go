@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
@@ -25,5 +26,32 @@ func TestSegments(t *testing.T) {
 		if got := segments(tunnel, []api.Member{{VNI: 7, Tag: 7}, {VNI: 8, Tag: 8}}); got != "7-8" {
 			t.Errorf("%s: %q", tunnel, got)
 		}
+	}
+}
+
+// A list of a section that has nothing in it because of an error says so, once for all sections and lists.
+func TestEmptyLists(t *testing.T) {
+	f := newFake(t)
+	for _, c := range commands {
+		for op, l := range c.lists {
+			f.answer(l.path, "[]\n")
+			for state, want := range map[string]string{
+				`{"state":"running","since":"2026-01-02T03:04:05Z"}`:                                                          "",
+				`{"state":"starting","since":"2026-01-02T03:04:05Z","error":"no node"}`:                                       "vxsctl: " + c.name + " is starting since 2026-01-02 03:04:05: no node\n",
+				`{"state":"failed","since":"2026-01-02T03:04:05Z","again":"2026-01-02T03:04:06Z","error":"listen: not ours"}`: "vxsctl: " + c.name + " is failed since 2026-01-02 03:04:05, again at 2026-01-02 03:04:06: listen: not ours\n",
+				`404 {"error":"gone"}`: "",
+			} {
+				f.answer("/v1/"+c.name, state)
+				code, out, errs := do(t.Context(), "-socket", f.socket, c.name, op)
+				if code != 0 || strings.Count(out, "\n") != 1 || errs != want {
+					t.Errorf("%s %s: %d %q %q, want %q", c.name, op, code, out, errs, want)
+				}
+			}
+		}
+	}
+	f.answer("/v1/bgp/peers", `[{"address":"192.0.2.2"}]`)
+	f.answer("/v1/bgp", `{"state":"failed","error":"x"}`)
+	if _, _, errs := do(t.Context(), "-socket", f.socket, "bgp", "peers"); errs != "" {
+		t.Error(errs)
 	}
 }

@@ -114,7 +114,7 @@ func TestCalico(t *testing.T) {
 	l.all()
 	a := l.nodes[0]
 	a.says("calico", `state +running since [-\d: ]+\nerror +-\nnode +node1\nVRF +cluster\nAS +64512\nrouter ID +192\.0\.2\.11\npeers +1\nsessions +1\naddresses +192\.0\.2\.11/24\n`+
-		`tunnels +10\.66\.1\.0, 10\.65\.1\.0\nMAC for VXLAN +66:f9:37:c3:7e:94\naffinities +2\nbgpconfigurations +1\nbgpfilters +0\nbgppeers +0\nblocks +4\nippools +2\nnodes +2\nroutes of blocks +1\n`+
+		`tunnels +10\.66\.1\.0, 10\.65\.1\.0\nMAC for VXLAN +66:f9:37:c3:7e:94\naffinities +2\nbgpconfigurations +1\nbgpfilters +0\nbgppeers +0\nblocks +4\nfelixconfigurations +0\nippools +2\nnodes +2\nroutes of blocks +1\n`+
 		`not done, ippools/default-ipv4-ippool +spec\.natOutgoing is not carried: [^\n]+\n$`)
 	a.says("route", `cluster +10\.65\.2\.0/26 +via +calico +vni 4096 mac 66:2d:bf:44:a6:8b peer 192\.0\.2\.12:4789\n`)
 	a.says("bgp", `AS +64512\nrouter ID +192\.0\.2\.11\nVRF +cluster\npeers +1\nsessions +1\nannounced +10\.65\.1\.0/26,10\.66\.1\.0/26\nroutes of peers +2\naccepted +1\n`)

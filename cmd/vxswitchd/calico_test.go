@@ -50,7 +50,7 @@ func TestCalicoQuiet(t *testing.T) {
 		})
 	}
 	until("/v1/calico", `^{"state":"running","since":"[^"]+","node":"a","vrf":"red","as":64512,"routerID":"192.0.2.1","addresses":\["192.0.2.1/24"\],"tunnels":\["10.65.1.0"\],"macs":\["66:86:f7:e4:37:fa"\],`+
-		`"resources":{"affinities":0,"bgpconfigurations":2,"bgpfilters":0,"bgppeers":0,"blocks":2,"ippools":1,"nodes":2},"peers":1,"established":0,"routes":1,`+
+		`"resources":{"affinities":0,"bgpconfigurations":2,"bgpfilters":0,"bgppeers":0,"blocks":2,"felixconfigurations":0,"ippools":1,"nodes":2},"peers":1,"established":0,"routes":1,`+
 		`"problems":\[{"resource":"nodes/a","why":"tunnel \\"vx\\" takes packets for workloads from hosts that are no nodes; its peers should be \\"listed\\""},{"resource":"nodes/a","why":"other nodes send to 66:86:f7:e4:37:fa, and the gateway of segment 10 has the MAC 02:00:00:00:ff:10"},{"resource":"ippools/default","why":"spec.natOutgoing [^"]+"}\]}`)
 	until("/v1/bgp", `"state":"running",.*"as":64512,"routerID":"192.0.2.1","vrf":"red","peers":1,"established":0,"announced":\["10.65.1.0/26"\],"received":0,`)
 	until("/v1/bgp/peers", `^\[{"address":"192.0.2.2","as":64512,`)

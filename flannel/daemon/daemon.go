@@ -72,10 +72,10 @@ func (d *Daemon) Leave() {
 }
 
 // Run gets a lease and follows the others until ctx ends, and then returns nil. Other errors are those of [flannel.Plane.Run], and of
-// the system. It may be called once.
+// the system. It is called once.
 func (d *Daemon) Run(ctx context.Context) error {
 	if d.begun.Swap(true) {
-		return errors.New("daemon: Run: called twice")
+		return errors.New("daemon: Daemon.Run: it was called before; make a new Daemon")
 	}
 	defer func() {
 		d.ready.Store(false)

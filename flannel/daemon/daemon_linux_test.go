@@ -161,7 +161,7 @@ func TestDaemonL3(t *testing.T) {
 	if s := r.Plane().Status(); s.Leases != 1 || len(s.Refused) != 0 || len(x.Switch().VSIs()) != 2 {
 		t.Errorf("%+v, %d segments", s, len(x.Switch().VSIs()))
 	}
-	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "called twice") {
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "daemon: Daemon.Run: it was called before; make a new Daemon") {
 		t.Error(err)
 	}
 	if err := r.stop(); err != nil || r.Ready() {

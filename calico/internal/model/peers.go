@@ -89,7 +89,7 @@ func (b *peering) run() {
 			}
 			for _, node := range b.sorted() {
 				if p.Peers.Matches(b.nodes[node].Labels) {
-					b.node(name, p, node, true, true, everyone)
+					b.node(name, p, node, everyone)
 				}
 			}
 		}
@@ -149,6 +149,12 @@ func (b *peering) router(name string, p *resource.Peer, everyone bool) {
 		b.problem("bgppeers/"+name, "is left out: %v needs spec.bgp.%sAddress of nodes/%s", p.IP, family(is4), b.c.Node)
 		return
 	}
+	if b.ours(p.IP) {
+		if len(b.reversed(p)) == 0 { // or else the sessions are those of others with us
+			b.problem("bgppeers/"+name, "is left out: %v is an address of ours", p.IP)
+		}
+		return
+	}
 	s := session{from: "bgppeers/" + name, Peer: bgp.Peer{Addr: p.IP, AS: cmp.Or(p.AS, b.global.AS), Port: p.Port}}
 	if s.Port == 0 {
 		if list := b.nodesAt(p); len(list) > 0 {
@@ -172,43 +178,59 @@ func (b *peering) nodesAt(p *resource.Peer) (list []string) {
 	return list
 }
 
-// node adds sessions with a node.
-func (b *peering) node(name string, p *resource.Peer, node string, v4, v6, everyone bool) {
+// node adds sessions with a node, of the family of a BGPPeer with an address.
+func (b *peering) node(name string, p *resource.Peer, node string, everyone bool) {
 	n := b.nodes[node]
 	for _, is4 := range []bool{true, false} {
-		if e := n.Of(is4); e.BGP && (is4 && v4 || !is4 && v6) {
+		if e := n.Of(is4); (p.Peers != nil || p.IP.Is4() == is4) && b.speaks(node, is4) {
 			b.add(session{from: "bgppeers/" + name, cluster: n.Cluster, Peer: bgp.Peer{Addr: e.Network.Addr(), AS: cmp.Or(n.AS, b.global.AS), Port: b.port(node)}}, p, everyone)
 		}
 	}
 }
 
+// speaks reports whether a node and we have addresses of a family for BGP, and names it if both have the same.
+func (b *peering) speaks(node string, is4 bool) bool {
+	e := b.nodes[node].Of(is4)
+	if !e.BGP || !b.own.Of(is4).BGP {
+		return false
+	}
+	a := e.Network.Addr()
+	if b.ours(a) {
+		b.once("nodes/"+node, "%v is an address of ours: there is no session", a)
+		return false
+	}
+	return true
+}
+
 // reverse adds sessions with nodes whose BGPPeer is with us.
 func (b *peering) reverse(name string, p *resource.Peer) {
-	v4, v6 := true, true
-	if p.Peers != nil {
-		if !p.Peers.Matches(b.own.Labels) {
-			return
-		}
-	} else {
-		v4, v6 = p.IP.Is4(), p.IP.Is6()
-		us := b.own.Of(v4)
-		if !us.BGP || us.Network.Addr() != p.IP || cmp.Or(b.own.AS, b.global.AS) != cmp.Or(p.AS, b.global.AS) ||
-			p.Port != 0 && cmp.Or(b.port(b.c.Node), p.Port) != p.Port {
-			return
-		}
-	}
-	for _, node := range b.sorted() {
-		if b.isFor(p, node, b.nodes[node]) {
-			b.node(name, p, node, v4, v6, false)
-		}
+	for _, node := range b.reversed(p) {
+		b.node(name, p, node, false)
 	}
 }
 
-// add adds the session of a BGPPeer, unless one has the address and port, or we have no address of the family.
-func (b *peering) add(s session, p *resource.Peer, everyone bool) {
-	if !b.own.Of(s.Addr.Is4()).BGP || b.ours(s.Addr) {
-		return
+// reversed returns the nodes whose peer we are by a BGPPeer, in order.
+func (b *peering) reversed(p *resource.Peer) (list []string) {
+	us := b.own.Of(p.IP.Is4())
+	switch {
+	case p.Peers != nil:
+		if !p.Peers.Matches(b.own.Labels) {
+			return nil
+		}
+	case !us.BGP || us.Network.Addr() != p.IP || cmp.Or(b.own.AS, b.global.AS) != cmp.Or(p.AS, b.global.AS) ||
+		p.Port != 0 && cmp.Or(b.port(b.c.Node), p.Port) != p.Port:
+		return nil
 	}
+	for _, node := range b.sorted() {
+		if b.isFor(p, node, b.nodes[node]) {
+			list = append(list, node)
+		}
+	}
+	return list
+}
+
+// add adds the session of a BGPPeer, unless one has the address and port.
+func (b *peering) add(s session, p *resource.Peer, everyone bool) {
 	key := netip.AddrPortFrom(s.Addr, s.Port)
 	if everyone && b.all[key] || !everyone && (b.all[key] || b.at[key]) {
 		return
@@ -243,14 +265,8 @@ func (b *peering) mesh() {
 			continue
 		}
 		for _, is4 := range []bool{true, false} {
-			e := n.Of(is4)
-			if !e.BGP || !b.own.Of(is4).BGP {
-				continue
-			}
-			a := e.Network.Addr()
-			if b.ours(a) {
-				b.problem("nodes/"+name, "%v is an address of ours: there is no session", a)
-			} else if _, ok := b.by[a]; !ok {
+			a := n.Of(is4).Network.Addr()
+			if _, ok := b.by[a]; !ok && b.speaks(name, is4) {
 				b.put(session{from: "nodes/" + name, Peer: bgp.Peer{Addr: a, AS: cmp.Or(n.AS, b.global.AS), Port: b.port(name), Local: b.local(is4), Passive: b.waits(a)}})
 			}
 		}

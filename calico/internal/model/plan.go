@@ -48,6 +48,8 @@ type Plan struct {
 	Rows []control.Row  // that BGP has no part in
 	Own  *resource.Node // nil if the datastore has no such node
 
+	VNI, Port Said // of VXLAN
+
 	NotDone
 }
 
@@ -86,6 +88,7 @@ func Compile(c *Settings, s *Store) *Plan {
 		return x.plan
 	}
 	x.plan.Own = x.own
+	x.felix()
 	x.configuration()
 	x.readPools()
 	x.readNodes()

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/calico/internal/selector"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Felix is what a FelixConfiguration says of workloads. What is nil or 0 is not said.
+// A Felix is what a FelixConfiguration says of workloads and of VXLAN. What is nil or 0 is not said.
 type Felix struct {
-	IPIP, VXLAN *bool  // workloads may make such tunnels
-	Spoofing    *bool  // workloads may have Endpoint.Spoofs
-	VXLANPort   uint16 // of the cluster
+	IPIP, VXLAN *bool     // workloads may make such tunnels
+	Spoofing    *bool     // workloads may have Endpoint.Spoofs
+	VXLANVNI    frame.VNI // of the cluster
+	VXLANPort   uint16    // likewise
 
 	Nodes *selector.Selector // that it is for, if its name does not say so
 	Made  time.Time
@@ -27,6 +29,7 @@ type rawFelix struct {
 		IPIP      *bool  `json:"allowIPIPPacketsFromWorkloads"`
 		VXLAN     *bool  `json:"allowVXLANPacketsFromWorkloads"`
 		Spoofing  string `json:"workloadSourceSpoofing"`
+		VXLANVNI  int    `json:"vxlanVNI"`
 		VXLANPort int    `json:"vxlanPort"`
 	} `json:"spec"`
 }
@@ -36,7 +39,10 @@ func (r *rawFelix) read() (*Felix, error) {
 	if s.VXLANPort < 0 || s.VXLANPort > 0xffff {
 		return nil, wrong("spec.vxlanPort", s.VXLANPort, "must be 1 to 65535")
 	}
-	f := &Felix{IPIP: s.IPIP, VXLAN: s.VXLAN, VXLANPort: uint16(s.VXLANPort)}
+	if s.VXLANVNI < 0 || s.VXLANVNI > int(frame.MaxVNI) {
+		return nil, wrong("spec.vxlanVNI", s.VXLANVNI, "must be 1 to %d", frame.MaxVNI)
+	}
+	f := &Felix{IPIP: s.IPIP, VXLAN: s.VXLAN, VXLANVNI: frame.VNI(s.VXLANVNI), VXLANPort: uint16(s.VXLANPort)}
 	f.Made, _ = time.Parse(time.RFC3339, r.Metadata.CreationTimestamp)
 	var err error
 	if f.Nodes, err = choose("spec.nodeSelector", s.NodeSelector); err != nil {

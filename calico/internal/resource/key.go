@@ -7,6 +7,7 @@
 //	                                      /bgpconfigurations/NAME  BGPConfiguration
 //	                                      /bgppeers/NAME           BGPPeer
 //	                                      /bgpfilters/NAME         BGPFilter
+//	                                      /felixconfigurations/NAME
 //	/calico/ipam/v2/assignment/ipv4/block/10.65.1.0-26             Block
 //	/calico/ipam/v2/host/NODE/ipv4/block/10.65.1.0-26              Affinity
 //
@@ -20,7 +21,6 @@
 //	                                      /networksets/NAMESPACE/NAME        Set
 //	                                      /workloadendpoints/NAMESPACE/NAME  Endpoint
 //	                                      /hostendpoints/NAME                Endpoint
-//	                                      /felixconfigurations/NAME          Felix
 package resource
 
 import (
@@ -41,6 +41,7 @@ const (
 	KindFilter
 	KindBlock
 	KindAffinity
+	KindFelix // of workloads, too
 
 	KindTier // the first of policy
 	KindGlobalPolicy
@@ -50,7 +51,6 @@ const (
 	KindSet
 	KindWorkload
 	KindHost
-	KindFelix
 	KindStagedGlobalPolicy // and two more whose policies do nothing yet
 	KindStagedPolicy
 	KindStagedKubernetesPolicy
@@ -72,6 +72,7 @@ var kinds = [Kinds]struct {
 	KindFilter:        {resources + "bgpfilters/", 1 << 10, 1 << 17},
 	KindBlock:         {ipam + "assignment/", 1 << 17, etcdMost},
 	KindAffinity:      {ipam + "host/", 1 << 14, 1 << 12},
+	KindFelix:         {resources + "felixconfigurations/", 1 << 14, 1 << 16},
 
 	KindTier:                   {resources + "tiers/", 1 << 10, etcdMost},
 	KindGlobalPolicy:           {resources + "globalnetworkpolicies/", 1 << 14, etcdMost},
@@ -81,7 +82,6 @@ var kinds = [Kinds]struct {
 	KindSet:                    {resources + "networksets/", 1 << 15, etcdMost},
 	KindWorkload:               {resources + "workloadendpoints/", 1 << 17, etcdMost},
 	KindHost:                   {resources + "hostendpoints/", 1 << 14, etcdMost},
-	KindFelix:                  {resources + "felixconfigurations/", 1 << 14, 1 << 16},
 	KindStagedGlobalPolicy:     {resources + "stagedglobalnetworkpolicies/", 1 << 10, etcdMost},
 	KindStagedPolicy:           {resources + "stagednetworkpolicies/", 1 << 10, etcdMost},
 	KindStagedKubernetesPolicy: {resources + "stagedkubernetesnetworkpolicies/", 1 << 10, etcdMost},

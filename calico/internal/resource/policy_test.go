@@ -36,8 +36,8 @@ func TestPolicyValues(t *testing.T) {
 			`{Node:a-b Interface:cali1 Labels:map[projectcalico.org/namespace:ns projectcalico.org/serviceaccount:sa x:y] Profiles:[kns.ns] Addrs:[10.0.0.1 fd00::1] Ports:[{Name:http Protocol:6 Port:80} {Name:s Protocol:132 Port:2}] MAC:02:00:00:00:00:01 Spoofs:[192.0.2.0/24 fd01::/64] NotCarried:[]}`},
 		{Key{KindHost, "h"}, `{"metadata":{"labels":{"x":"y"}},"spec":{"node":"a","interfaceName":"*","expectedIPs":["10.0.0.1"],"profiles":["p"],"ports":[{"name":"ssh","protocol":"TCP","port":22}]}}`,
 			`{Node:a Interface:* Labels:map[x:y] Profiles:[p] Addrs:[10.0.0.1] Ports:[{Name:ssh Protocol:6 Port:22}] MAC:00:00:00:00:00:00 Spoofs:[] NotCarried:[]}`},
-		{Key{KindFelix, "default"}, `{"spec":{"allowIPIPPacketsFromWorkloads":true,"workloadSourceSpoofing":"any","vxlanPort":4444,"ipipEnabled":true}}`, `{IPIP:true VXLAN:<nil> Spoofing:true VXLANPort:4444}`},
-		{Key{KindFelix, "node.a"}, `{"spec":{"allowVXLANPacketsFromWorkloads":false,"workloadSourceSpoofing":"Disabled"}}`, `{IPIP:<nil> VXLAN:false Spoofing:false VXLANPort:0}`},
+		{Key{KindFelix, "default"}, `{"spec":{"allowIPIPPacketsFromWorkloads":true,"workloadSourceSpoofing":"any","vxlanVNI":4097,"vxlanPort":4444,"ipipEnabled":true}}`, `{IPIP:true VXLAN:<nil> Spoofing:true VNI:4097 Port:4444}`},
+		{Key{KindFelix, "node.a"}, `{"spec":{"allowVXLANPacketsFromWorkloads":false,"workloadSourceSpoofing":"Disabled"}}`, `{IPIP:<nil> VXLAN:false Spoofing:false VNI:0 Port:0}`},
 		{Key{KindStagedPolicy, "ns/p"}, `whatever`, `{}`},
 	} {
 		got, err := Parse(c.key, []byte(c.value))
@@ -50,7 +50,7 @@ func TestPolicyValues(t *testing.T) {
 		case *Policy:
 			text = fmt.Sprintf("{Tier:%s Order:%v Selector:%s Ingress:%v Egress:%v Host:%v Forward:%v}", p.Tier, p.Order, p.Selector, shown(p.Ingress), shown(p.Egress), p.Host, p.Forward)
 		case *Felix:
-			text = fmt.Sprintf("{IPIP:%s VXLAN:%s Spoofing:%s VXLANPort:%d}", said(p.IPIP), said(p.VXLAN), said(p.Spoofing), p.VXLANPort)
+			text = fmt.Sprintf("{IPIP:%s VXLAN:%s Spoofing:%s VNI:%d Port:%d}", said(p.IPIP), said(p.VXLAN), said(p.Spoofing), p.VXLANVNI, p.VXLANPort)
 		case *Profile:
 			text = fmt.Sprintf("{Labels:%v Ingress:%v Egress:%v}", p.Labels, shown(p.Ingress), shown(p.Egress))
 		}
@@ -136,6 +136,7 @@ func TestWrongPolicyValues(t *testing.T) {
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ipNetworks":["10.0.0.1/24"]}}`, `spec.ipNetworks "10.0.0.1/24": must be an address, or one with /32 or /128`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","ports":[{"name":"x","protocol":"XYZ","port":1}]}}`, `spec.ports.protocol "XYZ": must be 1 to 255, TCP`},
 		{Key{KindFelix, "default"}, `{"spec":{"vxlanPort":65536}}`, `spec.vxlanPort "65536": must be 1 to 65535`},
+		{Key{KindFelix, "default"}, `{"spec":{"vxlanVNI":16777216}}`, `spec.vxlanVNI "16777216": must be 1 to 16777215`},
 		{Key{KindFelix, "default"}, `{"spec":{"workloadSourceSpoofing":"All"}}`, `spec.workloadSourceSpoofing "All": must be Any or Disabled`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","mac":"01:00:00:00:00:01"}}`, `spec.mac "01:00:00:00:00:01": must be the MAC of one host`},
 		{Key{KindWorkload, "ns/a-k8s-p-eth0"}, `{"spec":{"node":"a","allowSpoofedSourcePrefixes":["x"]}}`, `spec.allowSpoofedSourcePrefixes "x": must be a network`},

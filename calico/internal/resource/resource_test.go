@@ -55,7 +55,7 @@ func TestKeys(t *testing.T) {
 
 func TestPrefixes(t *testing.T) {
 	list := fmt.Sprint(Prefixes("a"))
-	for _, want := range []string{"projectcalico.org/ippools/ ", "projectcalico.org/bgpfilters/ ", "/calico/ipam/v2/assignment/ ", "/calico/ipam/v2/host/a/]"} {
+	for _, want := range []string{"projectcalico.org/ippools/ ", "projectcalico.org/bgpfilters/ ", "/calico/ipam/v2/assignment/ ", "/calico/ipam/v2/host/a/ ", "projectcalico.org/felixconfigurations/]"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("%s: no %s", list, want)
 		}

@@ -93,7 +93,6 @@ func TestClosed(t *testing.T) {
 		"a limit of bandwidth":            {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"qosControls":{"ingressBandwidth":1000000},"ipNATs":[]`)}, true, "workloadendpoints/" + server, "spec.qosControls is not carried"},
 		"addresses of others": {data{"workloadendpoints/" + server: workload(``, `"10.0.0.1"`, `"allowSpoofedSourcePrefixes":["192.0.2.0/24"]`)}, false,
 			"workloadendpoints/" + server, "workloadSourceSpoofing: Any: it has no traffic"},
-		"a FelixConfiguration": {data{"felixconfigurations/default": spec(`"vxlanPort":-1`)}, true, "felixconfigurations/default", `spec.vxlanPort "-1"`},
 		"more rules than there can be": {data{"globalnetworkpolicies/x": spec(`"order":2,"ingress":[` + strings.Repeat(`{"action":"Log"},`, policy.MaxRules) + `{"action":"Allow"}]`)}, false,
 			"workloadendpoints/" + server, "has more than the 16000 rules"},
 	} {

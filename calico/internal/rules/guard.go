@@ -2,7 +2,6 @@ package rules
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/vxswitch/vxswitch/calico/internal/model"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
@@ -10,14 +9,10 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 )
 
-// readFelix reads what the FelixConfigurations of all nodes, then of some of them, and then of this one, allow workloads.
+// readFelix reads what the FelixConfigurations of the node allow workloads.
 func (x *Compiler) readFelix(node string) {
 	x.felix = resource.Felix{IPIP: new(false), VXLAN: new(false), Spoofing: new(false)}
-	one := func(name string) *resource.Felix { return model.One[resource.Felix](x.s, resource.KindFelix, name) }
-	for _, f := range []*resource.Felix{one("default"), x.selected(node), one("node." + node)} {
-		if f == nil {
-			continue
-		}
+	for _, f := range model.Felixes(x.s, node) {
 		for _, b := range []struct{ to, is *bool }{{x.felix.IPIP, f.IPIP}, {x.felix.VXLAN, f.VXLAN}, {x.felix.Spoofing, f.Spoofing}} {
 			if b.is != nil {
 				*b.to = *b.is
@@ -27,23 +22,6 @@ func (x *Compiler) readFelix(node string) {
 			x.felix.VXLANPort = f.VXLANPort
 		}
 	}
-}
-
-// selected returns the FelixConfiguration that selects the node, nil if none does; of several the oldest, or the first by name.
-func (x *Compiler) selected(node string) (oldest *resource.Felix) {
-	n := model.One[resource.Node](x.s, resource.KindNode, node)
-	if n == nil {
-		return nil
-	}
-	for name, f := range model.All[resource.Felix](x.s, resource.KindFelix) {
-		if name == "default" || strings.HasPrefix(name, "node.") || f.Nodes == nil || !f.Nodes.Matches(n.Labels) {
-			continue
-		}
-		if oldest == nil || f.Made.Before(oldest.Made) {
-			oldest = f
-		}
-	}
-	return oldest
 }
 
 // guard returns what keeps a workload to its own addresses.

@@ -208,7 +208,7 @@ func (x *Compiler) problem(of string, format string, args ...any) { x.plan.Note(
 
 // closed looks for what is not there to be decided by.
 func (x *Compiler) closed() {
-	for k := resource.KindTier; k < resource.Kinds && !k.Staged(); k++ {
+	for k := resource.KindFelix; k < resource.Kinds && !k.Staged(); k++ {
 		if n := x.s.Left(k); n > 0 {
 			x.shut = k.String() + ": there are more than are read"
 			x.problem(k.String(), "%d could not be read: no workload has traffic", n)

@@ -143,7 +143,9 @@ func TestErrors(t *testing.T) {
 "calico": {"node": "a", "vrf": "v", "noBGP": true, "ipip": {"segment": 2, "ipv4": "t", "ipv6": "u"}, "vxlan": {"segment": 3, "ipv6": "t"}, "routers": ["10.0.0.9"], "local": ["10.0.0.8", "10.0.0.9"], "listen": ["224.0.0.1"], "routerID": "::1", "distance": 256}}`: `4:96: calico.ipip.ipv6: "u": must be a tunnel of the segment
 4:134: calico.vxlan.ipv6: "t": must be a tunnel of the segment
 4:151: calico.routers: 10.0.0.9: requires segment
+4:174: calico.local: [10.0.0.8 10.0.0.9]: is of sessions, and noBGP says that there are none
 4:187: calico.local[1]: 10.0.0.9: there is another address of the family; must be at most one
+4:210: calico.listen: [224.0.0.1]: is of sessions, and noBGP says that there are none
 4:211: calico.listen[0]: 224.0.0.1: must be an address of the host, or 0.0.0.0 or :: for all
 4:237: calico.routerID: ::1: must be an IPv4 address other than 0.0.0.0
 4:256: calico.distance: 256: must be 0 to 255`,

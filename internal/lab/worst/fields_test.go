@@ -60,7 +60,7 @@ offload.Offload.vteps vtep.floodList.groups vtep.floodList.hops vtep.floodList.m
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
-calico.filter.ports calico.running.done calico/internal/model.Store.changed calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
+calico.Plane.vxlan calico.filter.ports calico.running.done calico/internal/model.Store.changed calico/internal/model.Store.left calico/internal/resource.rawBlock.Allocations calico/internal/resource.rawBlock.Attributes
 calico/internal/resource.rawConfiguration.Spec calico/internal/resource.rawFilter.Spec calico/internal/resource.rawOperation.PrependASPath calico/internal/resource.rawRule.ASPathPrefix calico/internal/resource.rawRule.Communities calico/internal/resource.rawRule.Operations calico/internal/resource.rawNode.Spec calico/internal/resource.rawPeer.Spec
 calico/internal/resource.rawPool.Spec calico/internal/selector.compare.values
 calico/internal/resource.rawAccounts.Names calico/internal/resource.rawEntity.Nets calico/internal/resource.rawEntity.NotNets calico/internal/resource.rawEntity.NotPorts calico/internal/resource.rawEntity.Ports calico/internal/resource.rawHost.Spec calico/internal/resource.rawPolicy.Spec calico/internal/resource.rawProfile.Spec calico/internal/resource.rawSet.Spec calico/internal/resource.rawWorkload.Spec
