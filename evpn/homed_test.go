@@ -12,6 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -290,5 +292,32 @@ func TestHomedListed(t *testing.T) {
 		check.Slice(t, "states", states(), []string{"up", "up"})
 		l.speaker.do(l.speaker.list)
 		check.Slice(t, "states after a list", states(), []string{"up", "up"})
+	})
+}
+
+// Hosts of a member that takes only some frames of the port are on its Ethernet segment, too, whichever member came last.
+func TestHomedMatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 0, Config{})
+		defer f.close()
+		l := f.add(Config{EthernetSegments: []EthernetSegment{{ESI: bondESI, Port: "p1"}}})
+		other := check.Must(l.node.Segment(200, &node.Segment{Tunnels: []node.SegmentTunnel{{Tunnel: "vx"}}}))(t)
+		p := l.plug()
+		hosts := []*host{newHost(1), newHost(2)}
+		check.OK(t, other.Add(p, &node.Member{Match: &policy.Match{SrcMACs: []policy.MACPrefix{{MAC: hosts[1].mac, Bits: 48}}}}))
+		for _, h := range hosts {
+			h.move(l, p)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		on := map[frame.MAC]string{}
+		for r := range l.speaker.Routes() {
+			if r.Type == 2 && !r.IP.IsValid() {
+				on[r.MAC] = fmt.Sprint(r.VNI, " ", r.ESI)
+			}
+		}
+		for i, h := range hosts {
+			check.Equal(t, "host", on[h.mac], fmt.Sprint(100*(i+1), " ", bondESI))
+		}
 	})
 }

@@ -742,8 +742,8 @@ func TestRandom(t *testing.T) {
 }
 
 func randomEthernet(r *rand.Rand) EthernetSegment {
-	return EthernetSegment{ESI: route.ESI{3, byte(r.IntN(2))}, Port: "p1", Dest: frame.NewDest(3, 0), Up: r.IntN(4) > 0, VNIs: [][]frame.VNI{{100}, {100, 200}}[r.IntN(2)],
-		SingleActive: r.IntN(2) == 0, Election: route.Election{Algorithm: uint8(r.IntN(3))}}
+	return atPort3(EthernetSegment{ESI: route.ESI{3, byte(r.IntN(2))}, Port: "p1", Up: r.IntN(4) > 0, VNIs: [][]frame.VNI{{100}, {100, 200}}[r.IntN(2)],
+		SingleActive: r.IntN(2) == 0, Election: route.Election{Algorithm: uint8(r.IntN(3))}})
 }
 
 func randomRoute(r *rand.Rand) *route.Route {
