@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/frame"
@@ -195,7 +196,8 @@ func (s *Speaker) settleSegment(now time.Duration, vni frame.VNI, interfaces []*
 
 // segment returns what is set of a segment with hosts.
 func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) table.Segment {
-	x := table.Segment{VNI: vni, VTEP: s.vtep(vni), VRF: vrf}
+	vtep, ok := s.vtep(vni)
+	x := table.Segment{VNI: vni, VTEP: vtep, VRF: vrf}
 	if len(of.Addresses) > 0 {
 		g := table.Gateway{MACs: []frame.MAC{of.MAC}, Addresses: of.Addresses, Anycast: of.Anycast}
 		if !of.VTEPMAC.IsZero() && of.VTEPMAC != of.MAC {
@@ -209,6 +211,9 @@ func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) tabl
 			x.Silent, x.NoBroadcast, x.NoUnknown = c.NoAdvertise, c.NoBroadcast, c.NoUnknown
 		}
 	}
+	if !ok {
+		x.Import = []route.Target{} // what peers say of its VNI is not for this tunnel
+	}
 	return x
 }
 
@@ -218,7 +223,7 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	x := table.VRF{Name: name}
 	for _, i := range interfaces {
 		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() && x.VTEP.Bits() == 0 {
-			if a := s.vtep(i.VNI()); x.L3VNI == 0 || a.Bits() != 0 {
+			if a, ok := s.vtep(i.VNI()); ok && (x.L3VNI == 0 || a.Bits() != 0) {
 				x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, a
 			}
 		}
@@ -232,20 +237,24 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	return x
 }
 
-// vtep returns our address in a segment: that of the first tunnel in it.
-func (s *Speaker) vtep(vni frame.VNI) route.Addr {
-	tunnels := s.node.Tunnels()
+// vtep returns our address in a segment: that of the first tunnel in it that is VXLAN. ok is false if it has only others.
+func (s *Speaker) vtep(vni frame.VNI) (a route.Addr, ok bool) {
+	tunnels, ok := s.node.Tunnels(), true
 	for _, name := range s.seen.members[vni] {
-		if t := tunnels[name]; t != nil {
+		switch t := tunnels[name]; {
+		case t == nil:
+		case t.Type() != encap.TypeVXLAN:
+			ok = false
+		default:
 			for _, a := range t.Local() {
 				if !a.IsUnspecified() {
-					return route.AddrFrom(a)
+					return route.AddrFrom(a), true
 				}
 			}
-			return route.AddrFrom(s.cfg.VTEP)
+			return route.AddrFrom(s.cfg.VTEP), true
 		}
 	}
-	return route.Addr{}
+	return route.Addr{}, ok
 }
 
 // connect notes the networks of a gateway.

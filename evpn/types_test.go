@@ -1,0 +1,53 @@
+package evpn
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A segment or L3VNI whose tunnel is not VXLAN is not of EVPN: nothing is said of it, and what peers say of its VNI is not for its tunnel.
+func TestOtherEncapsulation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		for i, l := range f.leaves {
+			tunnel := []string{"gpe", "vx"}[i]
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				c.Tunnels = append(c.Tunnels, node.Tunnel{Local: l.addr, Config: vtep.Config{Name: "gpe", Type: encap.TypeGPE}})
+				c.VRFs = append(c.VRFs, node.VRF{Name: "red", Routes: []node.Route{{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i)}), 16)}}})
+				for vni := frame.VNI(500); vni < 502; vni++ {
+					s := node.Segment{VNI: vni, Tunnels: []node.SegmentTunnel{{Tunnel: tunnel}}}
+					if vni == 500 {
+						s.Gateway = &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: frame.MAC{2, 0, 0, 0, 5, byte(i)}}}
+					}
+					c.Segments = append(c.Segments, s)
+				}
+				return nil
+			}))
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		for r := range f.leaves[0].speaker.Routes() {
+			if r.VNI >= 500 && (!r.Peer.IsValid() || r.LeftOut != "target") {
+				t.Errorf("a route of type %d of VNI %d, of peer %v, left out %q; want target, of a peer", r.Type, r.VNI, r.Peer, r.LeftOut)
+			}
+		}
+		rows := 0
+		for r := range f.leaves[0].node.Plane().Rows(DefaultOwner) {
+			if x, ok := r.(control.Flood); !ok || x.VNI != 100 {
+				t.Errorf("row %v", r)
+			}
+			rows++
+		}
+		check.Equal(t, "rows", rows, 1)
+	})
+}
