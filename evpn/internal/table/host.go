@@ -58,6 +58,9 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 		return leftAddressLimit
 	}
 	h = s.host(p.MAC)
+	if len(h.claims) == 0 && h.here && !h.claimed && !h.static {
+		h.override = true // a duplicate that nobody had
+	}
 	h.claims = append(h.claims, p)
 	s.far.settle(&h.slot, h.claims, h)
 	h.contest(t, now)
@@ -229,7 +232,7 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 	default:
 		h.sequence, h.claimed = h.moves.Here(now, theirs, t.cfg.Mobility)
 	}
-	h.override = !h.claimed
+	h.override = !h.claimed && theirs != nil // a duplicate that nobody has may stay in the switch
 	t.duplicated(now, h, duplicate)
 	t.touch(h)
 }

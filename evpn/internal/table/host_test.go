@@ -96,3 +96,31 @@ func TestDuplicateGone(t *testing.T) {
 		t.Error("it has not ended")
 	}
 }
+
+// A duplicate that no peer has any more is here, as the list of them says: the switch need not learn it again with each of its frames. When a
+// peer says it again, it is there.
+func TestDuplicateAlone(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Mobility.Moves = 2 })
+	theirs := moving("192.0.2.2", 1, false)
+	here := func() { l.Here(l.now, 100, mac(1), frame.NewDest(3, 0), false); l.flush() }
+	here()
+	l.Learned(l.now, peer, theirs)
+	l.flush()
+	l.Gone(l.now, 100, mac(1)) // the row took its place
+	here()
+	l.Gone(l.now, 100, mac(1))
+	l.Withdrawn(l.now, peer, &theirs.Key)
+	l.flush()
+	l.lost = nil
+	for range 3 {
+		here()
+	}
+	if is, _ := l.claimed(); is || len(l.lost) != 0 {
+		t.Errorf("claimed %v, forgotten %v", is, l.lost)
+	}
+	l.Learned(l.now, peer, theirs)
+	anew := l.segments[100].hosts[mac(1)].override
+	if l.flush(); !anew || len(l.list()) != 1 {
+		t.Errorf("anew %v, rows %q", anew, l.list())
+	}
+}
