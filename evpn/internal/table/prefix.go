@@ -89,7 +89,7 @@ func (t *Table) unfitPrefix(v *vrf, p *path) string {
 	to := p.prefix()
 	a := to.Addr()
 	switch {
-	case !to.IsValid() || to != to.Masked() || a.Is4In6() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() && to.Bits() != 0 || a == broadcast:
+	case !to.IsValid() || to != to.Masked() || a.Is4In6() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() && to.Bits() >= 8 || a == broadcast:
 		return leftPrefix
 	case to.IsSingleIP() && (p.IP == p.NextHop || t.own[p.IP]):
 		return leftUnderlay

@@ -186,6 +186,8 @@ func TestLeftOut(t *testing.T) {
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("224.1.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("127.1.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("169.254.0.0") }},
+		{leftPrefix, prefixRoute("0.0.0.0/1"), func(r *route.Route) { r.Bits = 8 }}, // half of all addresses, as some divide the default route
+		{leftPrefix, prefixRoute("::/1"), func(r *route.Route) { r.Bits = 8 }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.Bits = 33 }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP, r.Bits = mapped("10.9.0.0"), 112 }},
 		{leftUnderlay, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at("192.0.2.2") }},
