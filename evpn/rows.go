@@ -68,7 +68,7 @@ func (s *Speaker) takeRows(now time.Duration) {
 	s.rows.mu.Unlock()
 	for r, n := range hosts {
 		if n != 0 {
-			s.table.Configured(now, r.VNI, r.MAC, r.IP, r.Router, n)
+			s.table.Configured(now, r.VNI, r.MAC, r.IP, r.Port, r.Router, n)
 		}
 	}
 	for r, n := range routes {

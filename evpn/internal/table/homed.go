@@ -68,6 +68,7 @@ func (t *Table) SetEthernets(now time.Duration, list []EthernetSegment) {
 			m.Up, m.VNIs, m.Dests = false, nil, nil
 			m.e.homed, t.anew = nil, true
 			delete(t.homed, m)
+			t.rejoinConfigured(now, m.Port)
 			t.touch(m)
 			t.stir(m.e)
 		}
@@ -98,7 +99,10 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	if c.Up && (!was.Up || moved) {
 		m.wait(now)
 	}
-	t.homed[m] = true
+	if t.homed[m] = true; was.Port != m.Port {
+		t.rejoinConfigured(now, was.Port)
+		t.rejoinConfigured(now, m.Port)
+	}
 	t.unport(m, was.Dests)
 	for _, d := range m.Dests {
 		t.ports[d] = m
@@ -153,14 +157,32 @@ func (t *Table) unport(m *homed, dests []frame.Dest) {
 // rejoin has the hosts at a port say anew on which Ethernet segment they are.
 func (t *Table) rejoin(now time.Duration, s *segment, at frame.Dest) {
 	for _, h := range s.hosts {
-		if !h.here || h.dest != at {
+		if h.here && h.dest == at {
+			h.rejoin(t, now)
+		}
+	}
+}
+
+// rejoinConfigured is rejoin of configured hosts, which have the name of the port.
+func (t *Table) rejoinConfigured(now time.Duration, port string) {
+	for vni, hosts := range t.configured {
+		s := t.segments[vni]
+		if s == nil {
 			continue
 		}
-		if t.touch(h); !h.claimed && h.beside(t, h.best()) {
-			t.Here(now, s.VNI, h.mac, at, h.static)
+		for mac := range hosts {
+			if h := s.hosts[mac]; h != nil && h.static && h.port == port {
+				h.rejoin(t, now)
+			}
 		}
-		h.contest(t, now)
 	}
+}
+
+func (h *host) rejoin(t *Table, now time.Duration) {
+	if t.touch(h); !h.claimed && h.beside(t, h.best()) {
+		t.Here(now, h.s.VNI, h.mac, h.dest, h.static)
+	}
+	h.contest(t, now)
 }
 
 // wait begins the time in which others say that they are there too. Until then we do not forward.
@@ -186,9 +208,18 @@ func (t *Table) awaited(now time.Duration) {
 	}
 }
 
-// on returns our Ethernet segment that a port of a segment is on, nil if none.
-func (t *Table) on(vni frame.VNI, at frame.Dest) *homed {
-	if m := t.ports[at]; m != nil && m.dest(vni) == at {
+// on returns our Ethernet segment that the host's port is on, nil if none. A configured host is on that of its port even while that is not
+// there: peers reach it by the other VTEPs.
+func (h *host) on(t *Table) *homed {
+	if h.static {
+		for m := range t.homed {
+			if m.Port == h.port {
+				return m
+			}
+		}
+		return nil
+	}
+	if m := t.ports[h.dest]; m != nil && m.dest(h.s.VNI) == h.dest {
 		return m
 	}
 	return nil
@@ -196,7 +227,7 @@ func (t *Table) on(vni frame.VNI, at frame.Dest) *homed {
 
 // beside reports whether a claim of a peer is on the Ethernet segment that the host is on here: then it is the same place.
 func (h *host) beside(t *Table, p *path) bool {
-	m := t.on(h.s.VNI, h.dest)
+	m := h.on(t)
 	return m != nil && h.here && p != nil && p.ESI == m.ESI
 }
 

@@ -40,12 +40,12 @@ func TestConfiguredStays(t *testing.T) {
 	l := newLab(t, nil)
 	l.Here(0, 100, mac(1), frame.NewDest(3, 0), false)
 	l.flush()
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, 1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, 1)
 	l.Gone(0, 100, mac(1))
 	if is, sticky := l.claimed(); !is || !sticky {
 		t.Errorf("claimed %v, sticky %v", is, sticky)
 	}
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, -1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, -1)
 	if is, _ := l.claimed(); is {
 		t.Error("it stays behind")
 	}
@@ -54,7 +54,7 @@ func TestConfiguredStays(t *testing.T) {
 // A configured host that a sticky one has beaten is ours again when that goes, whoever else claims it.
 func TestConfiguredReturns(t *testing.T) {
 	l := newLab(t, nil)
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, 1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, 1)
 	l.Learned(0, reflector, moving("192.0.2.3", 0, false))
 	if is, _ := l.claimed(); !is {
 		t.Error("a host that is not sticky takes it")

@@ -363,7 +363,7 @@ func TestExport(t *testing.T) {
 	l.Speaks(100, mac(1), netip.MustParseAddr("10.0.0.1"), false)
 	l.Speaks(100, mac(1), netip.MustParseAddr("2001:db8::1"), true)
 	l.Speaks(200, mac(2), netip.MustParseAddr("10.2.0.2"), false) // an address alone is nothing
-	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, 1)
+	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), "p3", false, 1)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
 	l.Static("red", netip.MustParsePrefix("fe80::/64"), 1)
@@ -394,7 +394,7 @@ func TestExport(t *testing.T) {
 	l.PortGone(0, 200, port)
 	l.wantTold(route.MACIP, slices.Concat([]string{gateway}, three)...)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
-	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, -1)
+	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), "p3", false, -1)
 	l.wantTold(route.MACIP, gateway)
 	if len(l.show(route.Prefix)) != 1 {
 		t.Error(l.show(route.Prefix))
