@@ -1,7 +1,9 @@
 package evpn
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -49,5 +52,54 @@ func TestOtherEncapsulation(t *testing.T) {
 			rows++
 		}
 		check.Equal(t, "rows", rows, 1)
+	})
+}
+
+// Of several tunnels of a segment, peers are told the one that the rows are for, whatever order they are and come in, and whatever type the
+// others are.
+func TestSeveralTunnels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		l, h := f.leaves[0], newHost(1)
+		h.move(f.leaves[1], f.leaves[1].plug())
+		change := func(what string, edit func(c *node.Config)) {
+			t.Helper()
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				edit(c)
+				return nil
+			}))
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			told := l.speaker.Status().Segments[0].VTEP
+			n := 0
+			for r := range l.node.Plane().Rows(DefaultOwner) {
+				tunnel := "vx"
+				switch r := r.(type) {
+				case control.Flood:
+					tunnel = cmp.Or(r.Tunnel, tunnel)
+				case control.MAC:
+					tunnel = cmp.Or(r.Tunnel, tunnel)
+				}
+				if v := l.node.Tunnels()[tunnel]; v.Local()[0] != told || v.Type() != encap.TypeVXLAN {
+					t.Errorf("%s: peers are told %v; row %v", what, told, r)
+				}
+				n++
+			}
+			check.Equal(t, what+": rows", n, 2)
+			check.Equal(t, what+": the host is known", l.where(h) != "", true)
+		}
+		one := func(*node.Config) {}
+		change("one", one)
+		other := node.Tunnel{Local: netip.MustParseAddr("192.0.2.101"), Config: vtep.Config{Name: "vy"}}
+		in := node.SegmentTunnel{Tunnel: "vy", AttachConfig: vswitch.AttachConfig{Group: 2, NoLearn: true}}
+		change("two", func(c *node.Config) {
+			c.Tunnels, c.Segments[0].Tunnels = append(c.Tunnels, other), append(c.Segments[0].Tunnels, in)
+		})
+		change("the first anew", func(c *node.Config) { c.Tunnels[0].Port = 4791 })
+		change("another order", func(c *node.Config) { slices.Reverse(c.Segments[0].Tunnels) })
+		change("the first of another type", func(c *node.Config) {
+			c.Tunnels[1].Type = encap.TypeGPE
+		})
 	})
 }

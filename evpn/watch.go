@@ -196,8 +196,8 @@ func (s *Speaker) settleSegment(now time.Duration, vni frame.VNI, interfaces []*
 
 // segment returns what is set of a segment with hosts.
 func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) table.Segment {
-	vtep, ok := s.vtep(vni)
-	x := table.Segment{VNI: vni, VTEP: vtep, VRF: vrf}
+	tunnel, vtep, ok := s.vtep(vni)
+	x := table.Segment{VNI: vni, VTEP: vtep, Tunnel: tunnel, VRF: vrf}
 	if len(of.Addresses) > 0 {
 		g := table.Gateway{MACs: []frame.MAC{of.MAC}, Addresses: of.Addresses, Anycast: of.Anycast}
 		if !of.VTEPMAC.IsZero() && of.VTEPMAC != of.MAC {
@@ -223,8 +223,8 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	x := table.VRF{Name: name}
 	for _, i := range interfaces {
 		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() && x.VTEP.Bits() == 0 {
-			if a, ok := s.vtep(i.VNI()); ok && (x.L3VNI == 0 || a.Bits() != 0) {
-				x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, a
+			if tunnel, a, ok := s.vtep(i.VNI()); ok && (x.L3VNI == 0 || a.Bits() != 0) {
+				x.L3VNI, x.RouterMAC, x.VTEP, x.Tunnel = i.VNI(), c.MAC, a, tunnel
 			}
 		}
 	}
@@ -237,24 +237,31 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	return x
 }
 
-// vtep returns our address in a segment: that of the first tunnel in it that is VXLAN. ok is false if it has only others.
-func (s *Speaker) vtep(vni frame.VNI) (a route.Addr, ok bool) {
-	tunnels, ok := s.node.Tunnels(), true
+// vtep returns our address in a segment, that of the first tunnel in it that is VXLAN, and the name of the tunnel if there are several. ok is
+// false if there are only others.
+func (s *Speaker) vtep(vni frame.VNI) (tunnel string, a route.Addr, ok bool) {
+	tunnels, n := s.node.Tunnels(), 0
 	for _, name := range s.seen.members[vni] {
-		switch t := tunnels[name]; {
-		case t == nil:
-		case t.Type() != encap.TypeVXLAN:
-			ok = false
-		default:
-			for _, a := range t.Local() {
-				if !a.IsUnspecified() {
-					return route.AddrFrom(a), true
-				}
+		if t := tunnels[name]; t != nil {
+			if n++; tunnel == "" && t.Type() == encap.TypeVXLAN {
+				tunnel = name
 			}
-			return route.AddrFrom(s.cfg.VTEP), true
 		}
 	}
-	return route.Addr{}, ok
+	if tunnel == "" {
+		return "", a, n == 0
+	}
+	a = route.AddrFrom(s.cfg.VTEP)
+	for _, own := range tunnels[tunnel].Local() {
+		if !own.IsUnspecified() {
+			a = route.AddrFrom(own)
+			break
+		}
+	}
+	if n == 1 {
+		tunnel = ""
+	}
+	return tunnel, a, true
 }
 
 // connect notes the networks of a gateway.

@@ -121,7 +121,7 @@ func (g *group) rows() []control.Row {
 }
 
 func (g *group) row(vtep route.Addr, far frame.VNI) control.Row {
-	return control.Group{VNI: g.n.s.VNI, Name: g.name, VTEP: netip.AddrPortFrom(vtep.Netip(), 0), FarVNI: far}
+	return control.Group{VNI: g.n.s.VNI, Name: g.name, Tunnel: g.n.s.Tunnel, VTEP: netip.AddrPortFrom(vtep.Netip(), 0), FarVNI: far}
 }
 
 // sorted returns paths in the order of their VTEPs and labels.

@@ -171,7 +171,7 @@ func (x *prefix) row(p *path) control.Prefix {
 	}
 	mac, _ := p.Communities.RouterMAC()
 	far, _ := label(p.routed(), x.v.L3VNI)
-	r.Via = control.Via{VNI: x.v.L3VNI, MAC: mac, VTEP: netip.AddrPortFrom(p.NextHop.Netip(), 0), FarVNI: far}
+	r.Via = control.Via{VNI: x.v.L3VNI, MAC: mac, VTEP: netip.AddrPortFrom(p.NextHop.Netip(), 0), FarVNI: far, Tunnel: x.v.Tunnel}
 	return r
 }
 

@@ -16,6 +16,7 @@ import (
 type Segment struct {
 	VNI         frame.VNI
 	VTEP        route.Addr     // ours in the segment
+	Tunnel      string         // its name, if the segment has several
 	RD          route.RD       // zero = the router ID and a number
 	Import      []route.Target // nil = any AS with the VNI
 	Export      []route.Target // nil = our AS and the VNI
@@ -39,6 +40,7 @@ type VRF struct {
 	L3VNI        frame.VNI // 0 = only bridged and asymmetric
 	RouterMAC    frame.MAC // ours on the L3VNI
 	VTEP         route.Addr
+	Tunnel       string // as in Segment
 	RD           route.RD
 	Import       []route.Target // nil = any AS with the L3VNI
 	Export       []route.Target // nil = our AS and the L3VNI
