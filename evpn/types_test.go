@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
@@ -101,5 +102,29 @@ func TestSeveralTunnels(t *testing.T) {
 		change("the first of another type", func(c *node.Config) {
 			c.Tunnels[1].Type = encap.TypeGPE
 		})
+	})
+}
+
+// Nothing leads to an address of a tunnel of ours, also of one that is not the VTEP: frames would come back and go round.
+func TestOwnTunnels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		l, own := f.leaves[0], netip.MustParseAddr("192.0.2.101")
+		vy := check.Must(l.node.Tunnel("vy", node.Tunnel{Local: own}))(t)
+		check.OK(t, l.segment.Join(vy))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		f.leaves[1].engine.Advertise(route.Route{Key: route.Key{Kind: route.Multicast, RD: route.RD{7: 9}, IP: route.AddrFrom(own)}, NumLabels: 1, Labels: [2]uint32{100},
+			NextHop: route.AddrFrom(own), Tunnel: route.AddrFrom(own), TunnelType: 6, Communities: route.Join(route.Community(check.Must(route.ParseTarget("65000:100"))(t)))})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		left := "not heard"
+		for r := range l.speaker.Routes() {
+			if r.VTEP == own {
+				left = r.LeftOut
+			}
+		}
+		check.Equal(t, "left out", left, "own")
 	})
 }

@@ -150,6 +150,7 @@ func (s *Speaker) router(vni frame.VNI, ip netip.Addr) bool {
 // settle says anew what is set of segments, their gateways, and all VRFs.
 func (s *Speaker) settle(now time.Duration, vnis ...frame.VNI) {
 	interfaces := s.node.Interfaces()
+	s.table.SetLocals(s.locals())
 	for _, vni := range vnis {
 		s.settleSegment(now, vni, interfaces)
 	}
@@ -235,6 +236,17 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 		}
 	}
 	return x
+}
+
+// locals returns the addresses of all tunnels, sorted.
+func (s *Speaker) locals() (list []route.Addr) {
+	for _, t := range s.node.Tunnels() {
+		for _, a := range t.Local() {
+			list = append(list, route.AddrFrom(a))
+		}
+	}
+	slices.SortFunc(list, func(a, b route.Addr) int { return a.Netip().Compare(b.Netip()) })
+	return list
 }
 
 // vtep returns our address in a segment, that of the first tunnel in it that is VXLAN, and the name of the tunnel if there are several. ok is

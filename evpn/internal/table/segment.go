@@ -99,6 +99,14 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 	}
 }
 
+// SetLocals says which addresses our tunnels have, sorted, also those that are nowhere the VTEP.
+func (t *Table) SetLocals(list []route.Addr) {
+	if !slices.Equal(list, t.tunnels) {
+		t.tunnels = list
+		t.changed()
+	}
+}
+
 // touchSegment has everything said anew that depends on the settings of a segment.
 func (t *Table) touchSegment(s *segment) {
 	t.touch(s.own)
@@ -199,6 +207,9 @@ func (t *Table) changed() {
 	clear(t.vrfsOf)
 	clear(t.byL3VNI)
 	clear(t.own)
+	for _, a := range t.tunnels {
+		t.own[a] = true
+	}
 	for _, v := range t.vrfs {
 		v.own, v.networks = map[netip.Addr]bool{}, nil
 		t.own[v.VTEP] = true
