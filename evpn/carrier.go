@@ -2,6 +2,7 @@ package evpn
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -38,7 +39,9 @@ func (s *Speaker) carrier(port string, up bool) {
 		p.dead = !up
 		s.log.Info("the port of an Ethernet segment", "port", port, "carrier", up)
 		if s.ethernet(now, port); p.dead {
-			s.node.Switch().FlushPeer(p.dest) // fails if it is gone
+			for _, d := range slices.Compact(slices.Sorted(slices.Values(p.dests))) {
+				s.node.Switch().FlushPeer(d) // fails if it is gone
+			}
 		}
 	})
 }

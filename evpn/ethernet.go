@@ -108,11 +108,11 @@ func (x *EthernetSegment) table() table.EthernetSegment {
 	return t
 }
 
-// A portState is what is known of a port: where frames to it go, and the segments that it is a member of.
+// A portState is what is known of a port: the segments that it is a member of, and where frames to it go in each.
 type portState struct {
-	dest frame.Dest
-	vnis []frame.VNI // sorted
-	dead bool        // its device has no carrier
+	vnis  []frame.VNI // sorted
+	dests []frame.Dest
+	dead  bool // its device has no carrier
 }
 
 // plug notes that a port has become a member of a segment, unplug that it is none any more.
@@ -122,10 +122,11 @@ func (s *Speaker) plug(now time.Duration, e *frame.Event) {
 		p = &portState{dead: !s.node.Carrier(e.Name)}
 		s.seen.ports[e.Name] = p
 	}
-	p.dest = e.Dest
-	if i, ok := slices.BinarySearch(p.vnis, e.VNI); !ok {
-		p.vnis = slices.Insert(p.vnis, i, e.VNI)
+	i, ok := slices.BinarySearch(p.vnis, e.VNI)
+	if !ok {
+		p.vnis, p.dests = slices.Insert(p.vnis, i, e.VNI), slices.Insert(p.dests, i, e.Dest)
 	}
+	p.dests[i] = e.Dest
 	s.ethernet(now, e.Name)
 }
 
@@ -135,7 +136,7 @@ func (s *Speaker) unplug(now time.Duration, name string, vni frame.VNI) {
 		return
 	}
 	if i, ok := slices.BinarySearch(p.vnis, vni); ok {
-		p.vnis = slices.Delete(p.vnis, i, i+1)
+		p.vnis, p.dests = slices.Delete(p.vnis, i, i+1), slices.Delete(p.dests, i, i+1)
 	}
 	if len(p.vnis) == 0 {
 		delete(s.seen.ports, name)
@@ -156,7 +157,7 @@ func (s *Speaker) ethernets(now time.Duration) {
 	for i := range s.cfg.EthernetSegments {
 		x := s.cfg.EthernetSegments[i].table()
 		if p := s.seen.ports[x.Port]; p != nil {
-			x.Dest, x.VNIs, x.Up = p.dest, slices.Clone(p.vnis), !p.dead
+			x.VNIs, x.Dests, x.Up = slices.Clone(p.vnis), slices.Clone(p.dests), !p.dead
 		}
 		if x.Wait < time.Second { // before the next tick
 			time.AfterFunc(x.Wait, s.loop.Wake)

@@ -9,9 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -290,5 +293,66 @@ func TestHomedListed(t *testing.T) {
 		check.Slice(t, "states", states(), []string{"up", "up"})
 		l.speaker.do(l.speaker.list)
 		check.Slice(t, "states after a list", states(), []string{"up", "up"})
+	})
+}
+
+// Hosts of a member that takes only some frames of the port are on its Ethernet segment, too, whichever member came last.
+func TestHomedMatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 0, Config{})
+		defer f.close()
+		l := f.add(Config{EthernetSegments: []EthernetSegment{{ESI: bondESI, Port: "p1"}}})
+		other := check.Must(l.node.Segment(200, &node.Segment{Tunnels: []node.SegmentTunnel{{Tunnel: "vx"}}}))(t)
+		p := l.plug()
+		hosts := []*host{newHost(1), newHost(2)}
+		check.OK(t, other.Add(p, &node.Member{Match: &policy.Match{SrcMACs: []policy.MACPrefix{{MAC: hosts[1].mac, Bits: 48}}}}))
+		for _, h := range hosts {
+			h.move(l, p)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		on := map[frame.MAC]string{}
+		for r := range l.speaker.Routes() {
+			if r.Type == 2 && !r.IP.IsValid() {
+				on[r.MAC] = fmt.Sprint(r.VNI, " ", r.ESI)
+			}
+		}
+		for i, h := range hosts {
+			check.Equal(t, "host", on[h.mac], fmt.Sprint(100*(i+1), " ", bondESI))
+		}
+	})
+}
+
+// A host that the configuration of both leaves has on the link is on the Ethernet segment, as one that was learned there: others send to both
+// leaves, and to one when the link of the other fails.
+func TestHomedConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newBonded(t, EthernetSegment{})
+		defer f.close()
+		for _, l := range f.leaves[:2] {
+			check.OK(t, l.node.Program("other", control.Update{Loose: true, Add: []control.Row{control.MAC{VNI: 100, MAC: f.host.mac, Port: "bond"}}}))
+		}
+		h := f.other[2]
+		h.speak()
+		ways := func() (n [2]int) {
+			f.quiet()
+			f.copies(f.links[:]...)
+			for i := range 40 {
+				check.OK(t, h.at.Send(f.numbered(f.host.mac, frame.MAC{2, 9, 0, 0, 0, byte(i)})))
+				got := f.copies(f.links[:]...)
+				n[0], n[1] = n[0]+got[0], n[1]+got[1]
+			}
+			return n
+		}
+		if n := ways(); n[0] == 0 || n[1] == 0 || n[0]+n[1] != 40 {
+			t.Errorf("with both links: %v", n)
+		}
+		for i := range 2 {
+			f.link(i, false)
+			if n := ways(); n[i] != 0 || n[1-i] != 40 {
+				t.Errorf("without link %d: %v", i, n)
+			}
+			f.link(i, true)
+		}
 	})
 }

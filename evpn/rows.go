@@ -39,11 +39,11 @@ func (s *Speaker) watchRows() (stop func()) {
 	}
 }
 
-// note counts hosts on ports, and routes that VRFs have.
+// note counts hosts on ports, and routes that VRFs have. A group of hosts on a port is nothing for peers.
 func (w *rows) note(r control.Row, by int, routes bool) {
 	switch r := r.(type) {
 	case control.MAC:
-		if !routes && r.Port != "" {
+		if !routes && r.Port != "" && r.MAC.IsHost() {
 			if w.hosts == nil {
 				w.hosts = map[control.MAC]int{}
 			}
@@ -68,7 +68,7 @@ func (s *Speaker) takeRows(now time.Duration) {
 	s.rows.mu.Unlock()
 	for r, n := range hosts {
 		if n != 0 {
-			s.table.Configured(now, r.VNI, r.MAC, r.IP, r.Router, n)
+			s.table.Configured(now, r.VNI, r.MAC, r.IP, r.Port, r.Router, n)
 		}
 	}
 	for r, n := range routes {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/evpn/internal/table"
 	"github.com/vxswitch/vxswitch/frame"
@@ -149,6 +150,7 @@ func (s *Speaker) router(vni frame.VNI, ip netip.Addr) bool {
 // settle says anew what is set of segments, their gateways, and all VRFs.
 func (s *Speaker) settle(now time.Duration, vnis ...frame.VNI) {
 	interfaces := s.node.Interfaces()
+	s.table.SetLocals(s.locals())
 	for _, vni := range vnis {
 		s.settleSegment(now, vni, interfaces)
 	}
@@ -195,7 +197,8 @@ func (s *Speaker) settleSegment(now time.Duration, vni frame.VNI, interfaces []*
 
 // segment returns what is set of a segment with hosts.
 func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) table.Segment {
-	x := table.Segment{VNI: vni, VTEP: s.vtep(vni), VRF: vrf}
+	tunnel, vtep, ok := s.vtep(vni)
+	x := table.Segment{VNI: vni, VTEP: vtep, Tunnel: tunnel, VRF: vrf}
 	if len(of.Addresses) > 0 {
 		g := table.Gateway{MACs: []frame.MAC{of.MAC}, Addresses: of.Addresses, Anycast: of.Anycast}
 		if !of.VTEPMAC.IsZero() && of.VTEPMAC != of.MAC {
@@ -209,6 +212,9 @@ func (s *Speaker) segment(vni frame.VNI, vrf string, of l3.InterfaceConfig) tabl
 			x.Silent, x.NoBroadcast, x.NoUnknown = c.NoAdvertise, c.NoBroadcast, c.NoUnknown
 		}
 	}
+	if !ok {
+		x.Import = []route.Target{} // what peers say of its VNI is not for this tunnel
+	}
 	return x
 }
 
@@ -218,8 +224,8 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	x := table.VRF{Name: name}
 	for _, i := range interfaces {
 		if c := i.Config(); len(c.Addresses) == 0 && !c.MAC.IsZero() && x.VTEP.Bits() == 0 {
-			if a := s.vtep(i.VNI()); x.L3VNI == 0 || a.Bits() != 0 {
-				x.L3VNI, x.RouterMAC, x.VTEP = i.VNI(), c.MAC, a
+			if tunnel, a, ok := s.vtep(i.VNI()); ok && (x.L3VNI == 0 || a.Bits() != 0) {
+				x.L3VNI, x.RouterMAC, x.VTEP, x.Tunnel = i.VNI(), c.MAC, a, tunnel
 			}
 		}
 	}
@@ -232,20 +238,42 @@ func (s *Speaker) vrf(name string, interfaces []*l3.Interface) table.VRF {
 	return x
 }
 
-// vtep returns our address in a segment: that of the first tunnel in it.
-func (s *Speaker) vtep(vni frame.VNI) route.Addr {
-	tunnels := s.node.Tunnels()
-	for _, name := range s.seen.members[vni] {
-		if t := tunnels[name]; t != nil {
-			for _, a := range t.Local() {
-				if !a.IsUnspecified() {
-					return route.AddrFrom(a)
-				}
-			}
-			return route.AddrFrom(s.cfg.VTEP)
+// locals returns the addresses of all tunnels, sorted.
+func (s *Speaker) locals() (list []route.Addr) {
+	for _, t := range s.node.Tunnels() {
+		for _, a := range t.Local() {
+			list = append(list, route.AddrFrom(a))
 		}
 	}
-	return route.Addr{}
+	slices.SortFunc(list, func(a, b route.Addr) int { return a.Netip().Compare(b.Netip()) })
+	return list
+}
+
+// vtep returns our address in a segment, that of the first tunnel in it that is VXLAN, and the name of the tunnel if there are several. ok is
+// false if there are only others.
+func (s *Speaker) vtep(vni frame.VNI) (tunnel string, a route.Addr, ok bool) {
+	tunnels, n := s.node.Tunnels(), 0
+	for _, name := range s.seen.members[vni] {
+		if t := tunnels[name]; t != nil {
+			if n++; tunnel == "" && t.Type() == encap.TypeVXLAN {
+				tunnel = name
+			}
+		}
+	}
+	if tunnel == "" {
+		return "", a, n == 0
+	}
+	a = route.AddrFrom(s.cfg.VTEP)
+	for _, own := range tunnels[tunnel].Local() {
+		if !own.IsUnspecified() {
+			a = route.AddrFrom(own)
+			break
+		}
+	}
+	if n == 1 {
+		tunnel = ""
+	}
+	return tunnel, a, true
 }
 
 // connect notes the networks of a gateway.

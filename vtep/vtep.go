@@ -324,6 +324,9 @@ func (v *VTEP) carries(addr netip.AddrPort) error {
 // Name returns the configured name.
 func (v *VTEP) Name() string { return v.cfg.Name }
 
+// Type returns the encapsulation.
+func (v *VTEP) Type() encap.Type { return v.cfg.Type }
+
 // Readers returns a reader for each receive queue of the underlays.
 func (v *VTEP) Readers() []frame.Reader {
 	var rs []frame.Reader

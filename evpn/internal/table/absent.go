@@ -8,13 +8,13 @@ const absence = 5 * time.Minute
 
 // depart has the hosts at a port without a carrier be absent. Configured ones stay where they are.
 func (m *homed) depart(now time.Duration) {
-	for _, vni := range m.VNIs {
+	for i, vni := range m.VNIs {
 		s := m.t.segments[vni]
 		if s == nil {
 			continue
 		}
 		for _, h := range s.hosts {
-			if h.here && h.dest == m.Dest && !h.static {
+			if h.here && h.dest == m.Dests[i] && !h.static {
 				h.absent, m.t.absent[h] = true, now
 				m.t.touch(h)
 			}

@@ -30,7 +30,7 @@ func (h *host) routes(t *Table) (list []route.Route) {
 	targets := t.exports(s.Export, s.VNI)
 	r := route.Route{Key: route.Key{Kind: route.MACIP, RD: t.rdOf(s), MAC: h.mac}, NumLabels: 1, NextHop: s.VTEP, Communities: communities(targets, moved...)}
 	r.Labels[0] = uint32(s.VNI)
-	if m := t.on(s.VNI, h.dest); m != nil {
+	if m := h.on(t); m != nil {
 		r.ESI = m.ESI
 	}
 	list = append(list, r)

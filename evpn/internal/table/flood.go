@@ -80,7 +80,7 @@ func (f *flood) rows() []control.Row {
 	if len(f.paths) == 0 {
 		return nil
 	}
-	r := control.Flood{VNI: f.s.VNI, VTEP: netip.AddrPortFrom(f.vtep.Netip(), 0), NoBroadcast: true, NoUnknown: true}
+	r := control.Flood{VNI: f.s.VNI, VTEP: netip.AddrPortFrom(f.vtep.Netip(), 0), Tunnel: f.s.Tunnel, NoBroadcast: true, NoUnknown: true}
 	for _, p := range f.paths {
 		r.NoBroadcast = r.NoBroadcast && p.TunnelFlags&noBroadcast != 0
 		r.NoUnknown = r.NoUnknown && p.TunnelFlags&noUnknown != 0

@@ -33,7 +33,7 @@ type groupKey struct {
 // join has a host be in the group of the claim that counts, if that is on an Ethernet segment.
 func (h *host) join(t *Table) {
 	var g *group
-	if m := t.on(h.s.VNI, h.dest); m != nil && h.absent && h.claimed {
+	if m := h.on(t); m != nil && h.absent && h.claimed {
 		g = m.e.net(h.s).group(groupKey{})
 	} else if best := h.best(); best != nil && !h.claimed && best.ESI.Shared() {
 		var k groupKey
@@ -121,7 +121,7 @@ func (g *group) rows() []control.Row {
 }
 
 func (g *group) row(vtep route.Addr, far frame.VNI) control.Row {
-	return control.Group{VNI: g.n.s.VNI, Name: g.name, VTEP: netip.AddrPortFrom(vtep.Netip(), 0), FarVNI: far}
+	return control.Group{VNI: g.n.s.VNI, Name: g.name, Tunnel: g.n.s.Tunnel, VTEP: netip.AddrPortFrom(vtep.Netip(), 0), FarVNI: far}
 }
 
 // sorted returns paths in the order of their VTEPs and labels.

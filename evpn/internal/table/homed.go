@@ -18,14 +18,22 @@ type EthernetSegment struct {
 	Election     route.Election
 	Wait         time.Duration // from when we are there until we may forward
 	Port         string
-	Dest         frame.Dest  // of the port
-	VNIs         []frame.VNI // of which the port is a member, sorted
-	Up           bool        // the port is there
+	VNIs         []frame.VNI  // of which the port is a member, sorted
+	Dests        []frame.Dest // of these members: those that take only some frames of the port have one of their own
+	Up           bool         // the port is there
 }
 
 func equalEthernet(a, b *EthernetSegment) bool {
-	return a.ESI == b.ESI && a.SingleActive == b.SingleActive && a.Election == b.Election && a.Wait == b.Wait && a.Port == b.Port && a.Dest == b.Dest &&
-		a.Up == b.Up && slices.Equal(a.VNIs, b.VNIs)
+	return a.ESI == b.ESI && a.SingleActive == b.SingleActive && a.Election == b.Election && a.Wait == b.Wait && a.Port == b.Port &&
+		a.Up == b.Up && slices.Equal(a.VNIs, b.VNIs) && slices.Equal(a.Dests, b.Dests)
+}
+
+// dest returns that of the member of a segment, 0 if there is none.
+func (c *EthernetSegment) dest(vni frame.VNI) frame.Dest {
+	if i, ok := slices.BinarySearch(c.VNIs, vni); ok {
+		return c.Dests[i]
+	}
+	return 0
 }
 
 // A Role is what the member of a segment on an Ethernet segment does (RFC 7432, section 8.5; RFC 8365, section 8.3.1).
@@ -57,9 +65,10 @@ func (t *Table) SetEthernets(now time.Duration, list []EthernetSegment) {
 		if !slices.ContainsFunc(list, func(c EthernetSegment) bool { return c.ESI == m.ESI }) {
 			m.leave(now)
 			m.free()
-			m.Up, m.VNIs = false, nil
+			m.Up, m.VNIs, m.Dests = false, nil, nil
 			m.e.homed, t.anew = nil, true
 			delete(t.homed, m)
+			t.rejoinConfigured(now, m.Port)
 			t.touch(m)
 			t.stir(m.e)
 		}
@@ -78,7 +87,7 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	} else if equalEthernet(&m.EthernetSegment, c) {
 		return
 	}
-	moved := m.Port != c.Port || m.Dest != c.Dest || m.ESI != c.ESI
+	moved := m.Port != c.Port || m.ESI != c.ESI || !slices.ContainsFunc(m.Dests, func(d frame.Dest) bool { return slices.Contains(c.Dests, d) })
 	if moved {
 		m.leave(now)
 	}
@@ -90,16 +99,25 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	if c.Up && (!was.Up || moved) {
 		m.wait(now)
 	}
-	if t.homed[m] = true; m.Dest != 0 {
-		t.ports[m.Dest] = m
+	if t.homed[m] = true; was.Port != m.Port {
+		t.rejoinConfigured(now, was.Port)
+		t.rejoinConfigured(now, m.Port)
+	}
+	t.unport(m, was.Dests)
+	for _, d := range m.Dests {
+		t.ports[d] = m
 	}
 	if was.Up && !c.Up && !moved {
 		m.depart(now)
 	}
 	for _, vni := range slices.Concat(was.VNIs, c.VNIs) {
-		_, before := slices.BinarySearch(was.VNIs, vni)
-		if s := t.segments[vni]; s != nil && (moved || before != m.member(vni)) {
-			t.rejoin(now, s, m.Dest)
+		before, after := was.dest(vni), m.dest(vni)
+		if s := t.segments[vni]; s != nil && (moved || before != after) {
+			for _, d := range []frame.Dest{before, after} {
+				if d != 0 {
+					t.rejoin(now, s, d)
+				}
+			}
 		}
 	}
 	t.touch(m)
@@ -119,12 +137,19 @@ func (m *homed) free() {
 // leave says that the port is on the segment no more.
 func (m *homed) leave(now time.Duration) {
 	clear(m.forward)
-	if m.t.ports[m.Dest] == m {
-		delete(m.t.ports, m.Dest)
-	}
-	for _, vni := range m.VNIs {
+	m.t.unport(m, m.Dests)
+	for i, vni := range m.VNIs {
 		if s := m.t.segments[vni]; s != nil {
-			m.t.rejoin(now, s, m.Dest)
+			m.t.rejoin(now, s, m.Dests[i])
+		}
+	}
+}
+
+// unport says that members of m have these Dests no more.
+func (t *Table) unport(m *homed, dests []frame.Dest) {
+	for _, d := range dests {
+		if t.ports[d] == m {
+			delete(t.ports, d)
 		}
 	}
 }
@@ -132,14 +157,32 @@ func (m *homed) leave(now time.Duration) {
 // rejoin has the hosts at a port say anew on which Ethernet segment they are.
 func (t *Table) rejoin(now time.Duration, s *segment, at frame.Dest) {
 	for _, h := range s.hosts {
-		if !h.here || h.dest != at {
+		if h.here && h.dest == at {
+			h.rejoin(t, now)
+		}
+	}
+}
+
+// rejoinConfigured is rejoin of configured hosts, which have the name of the port.
+func (t *Table) rejoinConfigured(now time.Duration, port string) {
+	for vni, hosts := range t.configured {
+		s := t.segments[vni]
+		if s == nil {
 			continue
 		}
-		if t.touch(h); !h.claimed && h.beside(t, h.best()) {
-			t.Here(now, s.VNI, h.mac, at, h.static)
+		for mac := range hosts {
+			if h := s.hosts[mac]; h != nil && h.static && h.port == port {
+				h.rejoin(t, now)
+			}
 		}
-		h.contest(t, now)
 	}
+}
+
+func (h *host) rejoin(t *Table, now time.Duration) {
+	if t.touch(h); !h.claimed && h.beside(t, h.best()) {
+		t.Here(now, h.s.VNI, h.mac, h.dest, h.static)
+	}
+	h.contest(t, now)
 }
 
 // wait begins the time in which others say that they are there too. Until then we do not forward.
@@ -165,9 +208,18 @@ func (t *Table) awaited(now time.Duration) {
 	}
 }
 
-// on returns our Ethernet segment that a port of a segment is on, nil if none.
-func (t *Table) on(vni frame.VNI, at frame.Dest) *homed {
-	if m := t.ports[at]; m != nil && m.member(vni) {
+// on returns our Ethernet segment that the host's port is on, nil if none. A configured host is on that of its port even while that is not
+// there: peers reach it by the other VTEPs.
+func (h *host) on(t *Table) *homed {
+	if h.static {
+		for m := range t.homed {
+			if m.Port == h.port {
+				return m
+			}
+		}
+		return nil
+	}
+	if m := t.ports[h.dest]; m != nil && m.dest(h.s.VNI) == h.dest {
 		return m
 	}
 	return nil
@@ -175,7 +227,7 @@ func (t *Table) on(vni frame.VNI, at frame.Dest) *homed {
 
 // beside reports whether a claim of a peer is on the Ethernet segment that the host is on here: then it is the same place.
 func (h *host) beside(t *Table, p *path) bool {
-	m := t.on(h.s.VNI, h.dest)
+	m := h.on(t)
 	return m != nil && h.here && p != nil && p.ESI == m.ESI
 }
 

@@ -14,11 +14,19 @@ import (
 
 // home has port 3 be on the segment.
 func (l *lab) home(edit func(*EthernetSegment)) {
-	c := EthernetSegment{ESI: esi, Port: "p1", Dest: frame.NewDest(3, 0), VNIs: []frame.VNI{100}, Up: true}
+	c := EthernetSegment{ESI: esi, Port: "p1", VNIs: []frame.VNI{100}, Up: true}
 	if edit != nil {
 		edit(&c)
 	}
-	l.SetEthernets(l.now, []EthernetSegment{c})
+	l.SetEthernets(l.now, []EthernetSegment{atPort3(c)})
+}
+
+// atPort3 has all members be port 3, unless they are elsewhere.
+func atPort3(c EthernetSegment) EthernetSegment {
+	if c.Dests == nil {
+		c.Dests = slices.Repeat([]frame.Dest{frame.NewDest(3, 0)}, len(c.VNIs))
+	}
+	return c
 }
 
 func (l *lab) claim() (seq int, on route.ESI) {
@@ -264,4 +272,38 @@ func TestRoles(t *testing.T) {
 	if slices.Contains(l.list(), "p1") {
 		t.Error(l.list())
 	}
+}
+
+// Members of a port on an Ethernet segment that take only some frames have a Dest of their own: hosts at each are on the segment.
+func TestMembersApart(t *testing.T) {
+	l := newLab(t, nil)
+	port, other := frame.NewDest(3, 0), frame.NewDest(9, 0)
+	l.Here(0, 100, mac(1), port, false)
+	l.Here(0, 200, mac(2), other, false)
+	want := func(what string, one, two bool) {
+		t.Helper()
+		l.flush()
+		for k, r := range l.told {
+			if is := r.ESI == esi; k.MAC == mac(1) && is != one || k.MAC == mac(2) && is != two {
+				t.Errorf("%s: %v is on %v", what, k.MAC, r.ESI)
+			}
+		}
+	}
+	both := func(c *EthernetSegment) {
+		c.VNIs, c.Dests, c.Wait = []frame.VNI{100, 200}, []frame.Dest{port, other}, time.Second
+	}
+	l.home(both)
+	want("both", true, true)
+	l.now += time.Second
+	l.flush()
+	l.home(func(c *EthernetSegment) { both(c); c.VNIs, c.Dests = c.VNIs[1:], c.Dests[1:] })
+	want("one", false, true)
+	l.home(both)
+	want("again", true, true)
+	if x := l.Ethernets(); x[0].Waiting {
+		t.Error("a member that comes has the others wait")
+	}
+	l.SetEthernets(l.now, nil)
+	want("none", false, false)
+	l.empty()
 }

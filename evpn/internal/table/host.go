@@ -20,13 +20,14 @@ type host struct {
 	late   latecomers
 	group  *group // nil = the claim that counts is on no Ethernet segment
 
-	here     bool // the switch has it on a port
-	static   bool // and the configuration says so
-	claimed  bool // we say that it is here: no claim of a peer counts
-	unseen   bool // since Mark
-	absent   bool // the port is without a carrier: see absent.go
-	override bool // a row of ours replaces what the switch has learned
-	dest     frame.Dest
+	here     bool         // the switch has it on a port
+	static   bool         // and the configuration says so
+	claimed  bool         // we say that it is here: no claim of a peer counts
+	unseen   bool         // since Mark
+	absent   bool         // the port is without a carrier: see absent.go
+	override bool         // a row of ours replaces what the switch has learned
+	dest     frame.Dest   // 0 for a static one
+	port     string       // of a static one
 	sequence uint32       // of our claim
 	addrs    []address    // that it has said
 	fixed    []address    // that are configured
@@ -58,6 +59,9 @@ func (t *Table) useHost(now time.Duration, s *segment, p *path) (left string) {
 		return leftAddressLimit
 	}
 	h = s.host(p.MAC)
+	if len(h.claims) == 0 && h.here && !h.claimed && !h.static {
+		h.override = true // a duplicate that nobody had
+	}
 	h.claims = append(h.claims, p)
 	s.far.settle(&h.slot, h.claims, h)
 	h.contest(t, now)
@@ -209,7 +213,7 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 		h.moves = &mobility.Host{}
 	}
 	delete(t.resting, h)
-	was := t.on(vni, h.dest)
+	was := h.on(t)
 	h.dest, h.here = at, true
 	if h.claimed && h.static == static {
 		h.replug(t, now, was)
@@ -229,14 +233,14 @@ func (t *Table) Here(now time.Duration, vni frame.VNI, mac frame.MAC, at frame.D
 	default:
 		h.sequence, h.claimed = h.moves.Here(now, theirs, t.cfg.Mobility)
 	}
-	h.override = !h.claimed
+	h.override = !h.claimed && theirs != nil // a duplicate that nobody has may stay in the switch
 	t.duplicated(now, h, duplicate)
 	t.touch(h)
 }
 
 // replug is what follows when a host that we claim has another port, and was on an Ethernet segment: if a peer has it there, it has moved.
 func (h *host) replug(t *Table, now time.Duration, was *homed) {
-	if was == t.on(h.s.VNI, h.dest) {
+	if was == h.on(t) {
 		return
 	}
 	t.touch(h)

@@ -27,6 +27,9 @@ func (h *host) rows() (rows []control.Row) {
 	default:
 		r.Group = g.name
 	}
+	if r.Port == "" {
+		r.Tunnel = h.s.Tunnel
+	}
 	for _, p := range h.claims {
 		if !p.beside(best) || p.IP.Bits() == 0 {
 			continue
@@ -52,7 +55,7 @@ func (h *host) absentRows() (rows []control.Row) {
 	}
 	r := control.MAC{VNI: h.s.VNI, MAC: h.mac}
 	if r.Port = h.group.port; r.Port == "" {
-		r.Group = h.group.name
+		r.Group, r.Tunnel = h.group.name, h.s.Tunnel
 	}
 	for _, a := range h.addresses() {
 		r.IP, r.Router = a.ip.Netip(), a.router && a.ip.Bits() == 128

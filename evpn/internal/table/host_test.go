@@ -40,12 +40,12 @@ func TestConfiguredStays(t *testing.T) {
 	l := newLab(t, nil)
 	l.Here(0, 100, mac(1), frame.NewDest(3, 0), false)
 	l.flush()
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, 1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, 1)
 	l.Gone(0, 100, mac(1))
 	if is, sticky := l.claimed(); !is || !sticky {
 		t.Errorf("claimed %v, sticky %v", is, sticky)
 	}
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, -1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, -1)
 	if is, _ := l.claimed(); is {
 		t.Error("it stays behind")
 	}
@@ -54,7 +54,7 @@ func TestConfiguredStays(t *testing.T) {
 // A configured host that a sticky one has beaten is ours again when that goes, whoever else claims it.
 func TestConfiguredReturns(t *testing.T) {
 	l := newLab(t, nil)
-	l.Configured(0, 100, mac(1), netip.Addr{}, false, 1)
+	l.Configured(0, 100, mac(1), netip.Addr{}, "p3", false, 1)
 	l.Learned(0, reflector, moving("192.0.2.3", 0, false))
 	if is, _ := l.claimed(); !is {
 		t.Error("a host that is not sticky takes it")
@@ -94,5 +94,33 @@ func TestDuplicateGone(t *testing.T) {
 	l.flush()
 	if duplicates() != 0 {
 		t.Error("it has not ended")
+	}
+}
+
+// A duplicate that no peer has any more is here, as the list of them says: the switch need not learn it again with each of its frames. When a
+// peer says it again, it is there.
+func TestDuplicateAlone(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Mobility.Moves = 2 })
+	theirs := moving("192.0.2.2", 1, false)
+	here := func() { l.Here(l.now, 100, mac(1), frame.NewDest(3, 0), false); l.flush() }
+	here()
+	l.Learned(l.now, peer, theirs)
+	l.flush()
+	l.Gone(l.now, 100, mac(1)) // the row took its place
+	here()
+	l.Gone(l.now, 100, mac(1))
+	l.Withdrawn(l.now, peer, &theirs.Key)
+	l.flush()
+	l.lost = nil
+	for range 3 {
+		here()
+	}
+	if is, _ := l.claimed(); is || len(l.lost) != 0 {
+		t.Errorf("claimed %v, forgotten %v", is, l.lost)
+	}
+	l.Learned(l.now, peer, theirs)
+	anew := l.segments[100].hosts[mac(1)].override
+	if l.flush(); !anew || len(l.list()) != 1 {
+		t.Errorf("anew %v, rows %q", anew, l.list())
 	}
 }

@@ -89,7 +89,7 @@ func (t *Table) unfitPrefix(v *vrf, p *path) string {
 	to := p.prefix()
 	a := to.Addr()
 	switch {
-	case !to.IsValid() || to != to.Masked() || a.Is4In6() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() && to.Bits() != 0 || a == broadcast:
+	case !to.IsValid() || to != to.Masked() || a.Is4In6() || a.IsMulticast() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() && to.Bits() >= 8 || a == broadcast:
 		return leftPrefix
 	case to.IsSingleIP() && (p.IP == p.NextHop || t.own[p.IP]):
 		return leftUnderlay
@@ -171,7 +171,7 @@ func (x *prefix) row(p *path) control.Prefix {
 	}
 	mac, _ := p.Communities.RouterMAC()
 	far, _ := label(p.routed(), x.v.L3VNI)
-	r.Via = control.Via{VNI: x.v.L3VNI, MAC: mac, VTEP: netip.AddrPortFrom(p.NextHop.Netip(), 0), FarVNI: far}
+	r.Via = control.Via{VNI: x.v.L3VNI, MAC: mac, VTEP: netip.AddrPortFrom(p.NextHop.Netip(), 0), FarVNI: far, Tunnel: x.v.Tunnel}
 	return r
 }
 

@@ -16,6 +16,7 @@ import (
 type Segment struct {
 	VNI         frame.VNI
 	VTEP        route.Addr     // ours in the segment
+	Tunnel      string         // its name, if the segment has several
 	RD          route.RD       // zero = the router ID and a number
 	Import      []route.Target // nil = any AS with the VNI
 	Export      []route.Target // nil = our AS and the VNI
@@ -39,6 +40,7 @@ type VRF struct {
 	L3VNI        frame.VNI // 0 = only bridged and asymmetric
 	RouterMAC    frame.MAC // ours on the L3VNI
 	VTEP         route.Addr
+	Tunnel       string // as in Segment
 	RD           route.RD
 	Import       []route.Target // nil = any AS with the L3VNI
 	Export       []route.Target // nil = our AS and the L3VNI
@@ -94,6 +96,14 @@ func (t *Table) SetSegment(now time.Duration, c Segment) {
 		for mac := range t.configured[c.VNI] {
 			t.configure(now, s, mac)
 		}
+	}
+}
+
+// SetLocals says which addresses our tunnels have, sorted, also those that are nowhere the VTEP.
+func (t *Table) SetLocals(list []route.Addr) {
+	if !slices.Equal(list, t.tunnels) {
+		t.tunnels = list
+		t.changed()
 	}
 }
 
@@ -197,6 +207,9 @@ func (t *Table) changed() {
 	clear(t.vrfsOf)
 	clear(t.byL3VNI)
 	clear(t.own)
+	for _, a := range t.tunnels {
+		t.own[a] = true
+	}
 	for _, v := range t.vrfs {
 		v.own, v.networks = map[netip.Addr]bool{}, nil
 		t.own[v.VTEP] = true

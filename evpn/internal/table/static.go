@@ -1,32 +1,42 @@
 package table
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A configured host is one that the configuration, or another control plane, has on a port of a segment: its addresses, none too, and how
-// often it has each.
-type configured map[address]int
+// A configured host is one that the configuration, or another control plane, has on a port of a segment: how often it has each of its
+// addresses, none too, and its port.
+type configured struct {
+	addrs map[address]int
+	ports map[string]int
+}
 
 // Configured says that the configuration has a host on a port once more (1), or once less (-1). The host never moves. ip may be none.
-func (t *Table) Configured(now time.Duration, vni frame.VNI, mac frame.MAC, ip netip.Addr, router bool, by int) {
+func (t *Table) Configured(now time.Duration, vni frame.VNI, mac frame.MAC, ip netip.Addr, port string, router bool, by int) {
 	hosts := t.configured[vni]
 	if hosts == nil {
 		hosts = map[frame.MAC]configured{}
 		t.configured[vni] = hosts
 	}
-	if hosts[mac] == nil {
-		hosts[mac] = configured{}
+	is := hosts[mac]
+	if is.addrs == nil {
+		is = configured{map[address]int{}, map[string]int{}}
+		hosts[mac] = is
 	}
 	a := address{ip: route.AddrFrom(ip), router: router}
-	if hosts[mac][a] += by; hosts[mac][a] == 0 {
-		delete(hosts[mac], a)
+	if is.addrs[a] += by; is.addrs[a] == 0 {
+		delete(is.addrs, a)
 	}
-	if len(hosts[mac]) == 0 {
+	if is.ports[port] += by; is.ports[port] == 0 {
+		delete(is.ports, port)
+	}
+	if len(is.addrs) == 0 {
 		delete(hosts, mac)
 	}
 	if s := t.segments[vni]; s != nil {
@@ -36,16 +46,21 @@ func (t *Table) Configured(now time.Duration, vni frame.VNI, mac frame.MAC, ip n
 
 // configure has a host be as it is configured.
 func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
-	h, is := s.host(mac), t.configured[s.VNI][mac]
-	h.fixed = nil
-	for a := range is {
+	h := s.host(mac)
+	is, ok := t.configured[s.VNI][mac]
+	h.fixed, h.port = nil, ""
+	if ports := slices.Sorted(maps.Keys(is.ports)); len(ports) > 0 {
+		h.port = ports[0]
+	}
+	for a := range is.addrs {
 		if a.ip.Bits() != 0 {
 			h.fixed = append(h.fixed, a)
 		}
 	}
 	switch {
-	case is != nil:
+	case ok:
 		t.Here(now, s.VNI, mac, 0, true)
+		h.contest(t, now) // it may have left an Ethernet segment
 	case h.static:
 		t.gone(now, h)
 	}

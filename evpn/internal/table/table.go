@@ -55,6 +55,7 @@ type Table struct {
 	byL3VNI  map[frame.VNI]*vrf                 // with derived targets
 	imports  map[route.Target][]*segment        // explicit ones
 	vrfsOf   map[route.Target][]*vrf            // likewise
+	tunnels  []route.Addr                       // of tunnels: see SetLocals
 	own      map[route.Addr]bool                // our VTEPs: what leads to one is left out
 	numbers  map[any]uint16                     // of a VNI, the name of a VRF or an Ethernet segment, in its RD
 	number   uint16                             // the last one

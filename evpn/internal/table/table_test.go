@@ -186,6 +186,8 @@ func TestLeftOut(t *testing.T) {
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("224.1.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("127.1.0.0") }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP = at("169.254.0.0") }},
+		{leftPrefix, prefixRoute("0.0.0.0/1"), func(r *route.Route) { r.Bits = 8 }}, // half of all addresses, as some divide the default route
+		{leftPrefix, prefixRoute("::/1"), func(r *route.Route) { r.Bits = 8 }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.Bits = 33 }},
 		{leftPrefix, prefixRoute("10.9.0.0/16"), func(r *route.Route) { r.IP, r.Bits = mapped("10.9.0.0"), 112 }},
 		{leftUnderlay, prefixRoute("10.9.0.1/32"), func(r *route.Route) { r.IP = at("192.0.2.2") }},
@@ -361,7 +363,7 @@ func TestExport(t *testing.T) {
 	l.Speaks(100, mac(1), netip.MustParseAddr("10.0.0.1"), false)
 	l.Speaks(100, mac(1), netip.MustParseAddr("2001:db8::1"), true)
 	l.Speaks(200, mac(2), netip.MustParseAddr("10.2.0.2"), false) // an address alone is nothing
-	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, 1)
+	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), "p3", false, 1)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), 1)
 	l.Static("red", netip.MustParsePrefix("fe80::/64"), 1)
@@ -392,7 +394,7 @@ func TestExport(t *testing.T) {
 	l.PortGone(0, 200, port)
 	l.wantTold(route.MACIP, slices.Concat([]string{gateway}, three)...)
 	l.Static("red", netip.MustParsePrefix("10.2.0.0/24"), -1)
-	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), false, -1)
+	l.Configured(0, 200, mac(3), netip.MustParseAddr("10.2.0.3"), "p3", false, -1)
 	l.wantTold(route.MACIP, gateway)
 	if len(l.show(route.Prefix)) != 1 {
 		t.Error(l.show(route.Prefix))
@@ -742,8 +744,8 @@ func TestRandom(t *testing.T) {
 }
 
 func randomEthernet(r *rand.Rand) EthernetSegment {
-	return EthernetSegment{ESI: route.ESI{3, byte(r.IntN(2))}, Port: "p1", Dest: frame.NewDest(3, 0), Up: r.IntN(4) > 0, VNIs: [][]frame.VNI{{100}, {100, 200}}[r.IntN(2)],
-		SingleActive: r.IntN(2) == 0, Election: route.Election{Algorithm: uint8(r.IntN(3))}}
+	return atPort3(EthernetSegment{ESI: route.ESI{3, byte(r.IntN(2))}, Port: "p1", Up: r.IntN(4) > 0, VNIs: [][]frame.VNI{{100}, {100, 200}}[r.IntN(2)],
+		SingleActive: r.IntN(2) == 0, Election: route.Election{Algorithm: uint8(r.IntN(3))}})
 }
 
 func randomRoute(r *rand.Rand) *route.Route {

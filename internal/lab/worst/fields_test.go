@@ -49,8 +49,8 @@ underlay/memory.Underlay.users
 snoop.state.always
 vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
 flannel.Mapper.links flannel.Memory.changed flannel.Memory.keys flannel.Memory.log
-evpn.portState.vnis evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
-evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.given evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers
+evpn.portState.dests evpn.portState.vnis evpn.rows.hosts evpn.rows.routes evpn.seen.connected evpn.seen.members evpn.seen.ports evpn/internal/bgp.BGP.listeners evpn/internal/bgp.BGP.peers evpn/internal/bgp.out.queues
+evpn/internal/table.Table.byL3VNI evpn/internal/table.Table.configured evpn/internal/table.Table.given evpn/internal/table.Table.imports evpn/internal/table.Table.locals evpn/internal/table.Table.numbers evpn/internal/table.Table.tunnels evpn/internal/table.configured.addrs evpn/internal/table.configured.ports
 evpn/internal/table.Table.own evpn/internal/table.Table.segments evpn/internal/table.Table.vrfs evpn/internal/table.Table.vrfsOf evpn/internal/table.host.fixed
 evpn/internal/table.Table.homed evpn/internal/table.Table.ports evpn/internal/table.homed.forward evpn/internal/table.homed.roles
 evpn/internal/table.nothing.told evpn/internal/table.vrf.networks evpn/internal/table.vrf.own
