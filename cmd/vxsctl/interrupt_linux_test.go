@@ -22,7 +22,7 @@ func TestInterrupted(t *testing.T) {
 		"reload": "interrupted", "fdb": "interrupted", "port add tap0": "interrupted", "config del ports tap0": "interrupted",
 		"colour": "must be one of", "monitor": "", "trace": "", "top": "", "capture": "",
 	} {
-		code, _, errs := do(ctx, append([]string{"-socket", f.socket}, strings.Fields(words)...)...)
+		code, _, errs := f.do(ctx, strings.Fields(words)...)
 		if (code == 0) != (want == "") || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %q, want %q", words, code, errs, want)
 		}
