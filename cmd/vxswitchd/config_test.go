@@ -88,17 +88,11 @@ func TestPutRefused(t *testing.T) {
 		}
 	}
 	gone := strings.ReplaceAll(strings.Replace(basic(t), `"segments"`, `"ports": [{"name": "nope0", "type": "packet"}], "segments"`, 1), "SOCKET", r.socket)
-	if status, text := r.ask("PUT", "/v1/config", gone); status != 422 || !strings.Contains(text, `nope0`) {
-		t.Errorf("%d %s", status, text)
-	}
+	r.gets(422, "PUT", "/v1/config", gone, `nope0`)
 	for query, want := range map[string]int{"?dry-run=no": 400, "?dry": 400, "?dry-run;": 400, "?dry-run=%zz": 400, "?dry-run&dry-run=no": 400} {
-		if status, text := r.ask("PUT", "/v1/config"+query, "{}"); status != want {
-			t.Errorf("%s: %d %s", query, status, text)
-		}
+		r.gets(want, "PUT", "/v1/config"+query, "{}")
 	}
-	if status, text := r.ask("PUT", "/v1/config", " \n"); status != 400 || !strings.Contains(text, "use {} for a node that does nothing") {
-		t.Errorf("%d %s", status, text)
-	}
+	r.gets(400, "PUT", "/v1/config", " \n", "use {} for a node that does nothing")
 	if after, _, err := api.NewClient(r.socket).Config(t.Context()); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s", err, after)
 	}
@@ -119,9 +113,7 @@ func TestPutEndless(t *testing.T) {
 			t.Error(resp.Status)
 		}
 	}
-	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
-		t.Error(status)
-	}
+	r.gets(200, "GET", "/v1/fdb", "")
 }
 
 // A client that sends 100 MB before it reads, as many do, sees why they are refused.
