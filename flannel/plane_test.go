@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Nodes come and go, and each has the subnets of the others.
@@ -402,10 +403,7 @@ func BenchmarkStart(b *testing.B) {
 			}
 			for b.Loop() {
 				c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: &quickShape{newFakeShape()}, PublicIP: netip.MustParseAddr("192.0.2.1")}
-				p, err := NewPlane(c)
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := check.Must(NewPlane(c))(b)
 				ctx, cancel := context.WithCancel(b.Context())
 				ended := make(chan error)
 				go func() { ended <- p.Run(ctx) }()

@@ -214,9 +214,7 @@ func testRefused(t *testing.T, l *lab) {
 	}
 	cfg := l.node.Config()
 	cfg.Segments[0].MaxMACs = 99
-	if err := l.node.Apply(cfg); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.node.Apply(cfg))
 	l.bind()
 	l.db.Ctl("add-ls", "ls1", "--", "set", "Logical_Switch", "ls1", "tunnel_key=77", "--", "bind-ls", "us", "p2", "5", "ls1")
 	l.until("refused", func() bool {
@@ -229,9 +227,7 @@ func testRefused(t *testing.T, l *lab) {
 	l.guest.Ping("10.0.0.2", 1)
 	cfg = l.node.Config()
 	cfg.Segments = nil
-	if err := l.node.Apply(cfg); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.node.Apply(cfg))
 	l.until("the segment", func() bool { st := l.sw.Status(); return st.Segments == 2 && len(st.Refused) == 0 })
 	l.until("no fault", func() bool {
 		return !strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p2"), "invalid_vlan_map")

@@ -38,9 +38,7 @@ func TestTxCountsCopies(t *testing.T) {
 	check.OK(t, err)
 	b := frame.NewBatch(nil)
 	flood, known := b.New(100), b.New(60)
-	if err := v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}))
 	if s := v.Stats(); s.Tx != (frame.Count{Frames: 3, Bytes: 260}) || s.Lost[frame.Unreachable] != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -271,9 +271,7 @@ func (b *bench) large(t *testing.T) {
 		wire := memory.NewNetwork(nil)
 		before := heap()
 		m, err := newRouted(&flannel.Registry{KV: store.KV()}, netip.MustParseAddr("192.0.2.1"), func(x *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(x.AddrPort(), nil) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		begun := time.Now()
 		ended := m.run(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -48,10 +49,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.etcd.Close() })
-	g, err := l.etcd.Grant(t.Context(), 24*3600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Must(l.etcd.Grant(t.Context(), 24*3600))(t)
 	l.lease = g.ID
 	return l
 }
@@ -119,10 +117,7 @@ func contenders() []contender {
 			return h.Start(vxflanneld, "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file, "-datapath", "kernel")
 		}, "ready subnet="},
 		{"l3", pod, func(l *lab, h *netns.Host, _ string) *netns.Proc {
-			exe, err := os.Executable()
-			if err != nil {
-				l.t.Fatal(err)
-			}
+			exe := check.Must(os.Executable())(l.t)
 			return h.Start("env", program+"=l3", exe, l.Way(h), strings.TrimSuffix(l.underlay(h), "/24"))
 		}, "pod is there"},
 	}

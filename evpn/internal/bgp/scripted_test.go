@@ -58,9 +58,7 @@ func (s *script) want(typ uint8) []byte {
 	s.t.Helper()
 	for {
 		got, body, err := s.next()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		check.OK(s.t, err)
 		if got == typ {
 			return body
 		}

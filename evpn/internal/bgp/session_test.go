@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // heard is a handler that keeps what each peer says.
@@ -103,9 +104,7 @@ func until(t *testing.T, what string, ok func() bool) {
 func start(t *testing.T, c Config) (b *BGP, h *heard, stop func()) {
 	t.Helper()
 	b, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	h = newHeard()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -121,10 +120,7 @@ func start(t *testing.T, c Config) (b *BGP, h *heard, stop func()) {
 }
 
 func port(t *testing.T) uint16 {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }

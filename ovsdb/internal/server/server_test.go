@@ -392,9 +392,7 @@ func FuzzSession(f *testing.F) {
 		}()
 		conn.SetReadDeadline(time.Now().Add(time.Minute))
 		said, err := io.ReadAll(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for d := json.NewDecoder(strings.NewReader(string(said))); ; {
 			var v map[string]any
 			if err := d.Decode(&v); err == io.EOF || err == io.ErrUnexpectedEOF { // the end of the session may cut it
