@@ -11,8 +11,7 @@ import (
 
 // A table keeps each entry while its pages come and go, and has no more of them than it needs.
 func TestPages(t *testing.T) {
-	table, err := NewTable(nil)
-	check.OK(t, err)
+	table := check.Must(NewTable(nil))(t)
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
 	of := func(i int) frame.MAC { return frame.MAC{2, 0, 0, 0, byte(i >> 8), byte(i)} }
 	random := rand.New(rand.NewPCG(1, 2))

@@ -36,8 +36,7 @@ func TestStates(t *testing.T) {
 	} {
 		for _, poll := range []bool{false, true} {
 			s := New()
-			cfg, err := filled(nil)
-			must(t, err)
+			cfg := check.Must(filled(nil))(t)
 			p := newSession(s, Peer{}, cfg, 0)
 			p.state, p.diag = r.is, EchoFailed
 			if r.is == Up {
@@ -166,8 +165,7 @@ func TestRemoveUnderWay(t *testing.T) {
 	var h timers
 	other := New()
 	defer other.Close()
-	cfg, err := filled(nil)
-	must(t, err)
+	cfg := check.Must(filled(nil))(t)
 	x := newSession(other, peer(0), cfg, 0)
 	x.leave()
 	other.step(x, &h)

@@ -129,8 +129,7 @@ func TestCaptureOfASegment(t *testing.T) {
 	if _, err := c.Open(io.Discard, &Selection{VNI: &vni}); err == nil || !strings.Contains(err.Error(), "call Segments first") {
 		t.Errorf("%v", err)
 	}
-	sw, err := vswitch.New(nil)
-	check.OK(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
 	c.Segments(sw)
 	a, b := fake.New("a"), fake.New("b")
 	for _, x := range []struct {
@@ -138,11 +137,8 @@ func TestCaptureOfASegment(t *testing.T) {
 		p   vswitch.Port
 		tag uint32
 	}{{7, a, 0}, {7, b, 5}, {8, b, 6}} {
-		v, err := sw.VSI(x.vni, nil)
-		check.OK(t, err)
-		if _, err := v.Attach(x.p, x.tag); err != nil {
-			t.Fatal(err)
-		}
+		v := check.Must(sw.VSI(x.vni, nil))(t)
+		check.Must(v.Attach(x.p, x.tag))(t)
 	}
 	ended := make(chan error)
 	go func() { ended <- sw.Run(context.Background()) }()

@@ -66,8 +66,7 @@ func TestCaptureDecodedByTshark(t *testing.T) {
 	for _, a := range [][2]string{{"192.0.2.1:4789", "192.0.2.2:4789"}, {"[2001:db8::1]:4789", "[2001:db8::2]:4789"}} {
 		c := check.Must(capture.New(nil))(t)
 		file := filepath.Join(t.TempDir(), "c.pcapng")
-		f, err := os.Create(file)
-		check.OK(t, err)
+		f := check.Must(os.Create(file))(t)
 		defer f.Close()
 		check.OK(t, c.Start(f))
 		net := memory.NewNetwork(nil)
@@ -79,15 +78,10 @@ func TestCaptureDecodedByTshark(t *testing.T) {
 			sw := check.Must(vswitch.New(nil))(t)
 			hosts[i] = port.NewPipe(&port.PipeConfig{Name: fmt.Sprintf("h%d", i+1)})
 			p := check.Must(c.Port(hosts[i]))(t)
-			vsi, err := sw.VSI(4100, nil)
-			check.OK(t, err)
-			if _, err := vsi.Attach(v, 4100); err != nil {
-				t.Fatal(err)
-			}
+			vsi := check.Must(sw.VSI(4100, nil))(t)
+			check.Must(vsi.Attach(v, 4100))(t)
 			// The second host is on a trunk.
-			if _, err := vsi.Attach(p, uint32(i)*7); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(vsi.Attach(p, uint32(i)*7))(t)
 			check.OK(t, v.SetFlood(4100, netip.MustParseAddrPort(a[1-i])))
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
@@ -99,9 +93,7 @@ func TestCaptureDecodedByTshark(t *testing.T) {
 			// Odd and even lengths, for the checksum over pieces.
 			check.OK(t, hosts[0].Send(datagram(t, strings.Repeat("x", 30+i))))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			if _, err := hosts[1].Recv(ctx); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(hosts[1].Recv(ctx))(t)
 			cancel()
 		}
 		check.OK(t, c.Close())

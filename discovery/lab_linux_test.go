@@ -134,9 +134,7 @@ func hostile(t *testing.T, n *netns.Net, sw *netns.Host, sites []*site) {
 	var s seal.Sealer
 	for range 100 {
 		for _, b := range [][]byte{{1}, s.Seal(seal.Keys{1: []byte("not the lab's key")}, 1, from, to, time.Now(), wire.Append(nil, 0, hello.Hello{Life: 1}))} {
-			if _, err := conn.Write(b); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(conn.Write(b))(t)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -79,8 +79,7 @@ func TestNodeLease(t *testing.T) {
 func TestMapperNodes(t *testing.T) {
 	n := mustNetwork(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
 	own := ownLease(n)
-	m, err := NewMapper(&MapperConfig{Network: n, Own: own, Key: "own", VRF: "pods"})
-	check.OK(t, err)
+	m := check.Must(NewMapper(&MapperConfig{Network: n, Own: own, Key: "own", VRF: "pods"}))(t)
 	to := model()
 	flush := func() (list []string) {
 		t.Helper()

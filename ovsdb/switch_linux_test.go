@@ -209,9 +209,7 @@ func TestOneName(t *testing.T) {
 func TestRefused(t *testing.T) { servers(t, testRefused) }
 
 func testRefused(t *testing.T, l *lab) {
-	if _, err := l.node.Segment(77, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(l.node.Segment(77, nil))(t)
 	cfg := l.node.Config()
 	cfg.Segments[0].MaxMACs = 99
 	check.OK(t, l.node.Apply(cfg))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A dry run says what happens, and what happened is what two readings differ in.
@@ -34,8 +35,7 @@ func TestPutConfig(t *testing.T) {
 	if same, _, err := c.Config(ctx); err != nil || string(same) != string(before) || dry.Applied {
 		t.Errorf("a dry run has changed something: %v %+v", err, dry)
 	}
-	done, err := c.SetConfig(ctx, []byte(next), nil)
-	must(t, err)
+	done := check.Must(c.SetConfig(ctx, []byte(next), nil))(t)
 	if !done.Applied || fmt.Sprint(done.Differences) != fmt.Sprint(dry.Differences) {
 		t.Errorf("%+v, a dry run said %+v", done, dry)
 	}
@@ -49,8 +49,7 @@ func TestPutConfig(t *testing.T) {
 	}
 	after, _, err := c.Config(ctx)
 	must(t, err)
-	was, err := file.Parse(before)
-	must(t, err)
+	was := check.Must(file.Parse(before))(t)
 	is, err := file.Parse(after)
 	must(t, err)
 	if got := differences(was, is); fmt.Sprint(got) != fmt.Sprint(done.Differences) {
@@ -105,8 +104,7 @@ func TestPutEndless(t *testing.T) {
 	if _, err := api.NewClient(r.socket).SetConfig(t.Context(), make([]byte, 100<<20), nil); !errors.As(err, &refused) || refused.Status != 413 {
 		t.Errorf("%v", err)
 	}
-	req, err := http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{}))
-	must(t, err)
+	req := check.Must(http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{})))(t)
 	if resp, err := r.client.Do(req); err == nil { // or the client was still writing when the node closed the connection
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusRequestEntityTooLarge {
@@ -140,8 +138,7 @@ func TestPutTooLongThenRead(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		must(t, err)
+		resp := check.Must(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		text, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "body: larger than 16777216 bytes") {
 			t.Errorf("%s: %s %s", what, resp.Status, text)
@@ -228,10 +225,8 @@ func TestDifferences(t *testing.T) {
 		{`{"l": []}`, `{"l": {}}`, `[{"op":"change","path":"l","old":[],"new":{}}]`},
 	} {
 		d := differ{list: []api.Difference{}}
-		old, err := treeOf([]byte(c.old))
-		must(t, err)
-		next, err := treeOf([]byte(c.next))
-		must(t, err)
+		old := check.Must(treeOf([]byte(c.old)))(t)
+		next := check.Must(treeOf([]byte(c.next)))(t)
 		d.value("", old, next)
 		if got, _ := json.Marshal(d.list); string(got) != c.want {
 			t.Errorf("%s -> %s: %s, want %s", c.old, c.next, got, c.want)

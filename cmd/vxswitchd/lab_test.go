@@ -104,13 +104,10 @@ func (r *running) write(text string) {
 // ask sends a request and returns status and body.
 func (r *running) ask(method, path, body string) (int, string) {
 	r.t.Helper()
-	req, err := http.NewRequest(method, "http://node"+path, strings.NewReader(body))
-	must(r.t, err)
-	resp, err := r.client.Do(req)
-	must(r.t, err)
+	req := check.Must(http.NewRequest(method, "http://node"+path, strings.NewReader(body)))(r.t)
+	resp := check.Must(r.client.Do(req))(r.t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	must(r.t, err)
+	text := check.Must(io.ReadAll(resp.Body))(r.t)
 	if !json.Valid(text) {
 		r.t.Errorf("%s %s: no JSON: %q", method, path, text)
 	}
@@ -137,8 +134,7 @@ func get[T any](r *running, path string) (x T) {
 // open begins a stream, which ends with the test.
 func (r *running) open(path string) *http.Response {
 	r.t.Helper()
-	resp, err := r.client.Get("http://node" + path)
-	must(r.t, err)
+	resp := check.Must(r.client.Get("http://node" + path))(r.t)
 	r.t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -162,8 +158,7 @@ func basic(t *testing.T) string {
 // freePort returns a UDP port that nobody uses.
 func freePort(t *testing.T) int {
 	t.Helper()
-	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	must(t, err)
+	c := check.Must(net.ListenPacket("udp4", "127.0.0.1:0"))(t)
 	defer c.Close()
 	return c.LocalAddr().(*net.UDPAddr).Port
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -43,10 +44,8 @@ func TestPart(t *testing.T) {
 		{"delete name", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, added, o) }, "del policies[a/b c]"},
 		{"delete", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, o) }, "del segments[vni 30]"},
 	} {
-		dry, err := x.do(&api.SetOptions{DryRun: true})
-		must(t, err)
-		done, err := x.do(nil)
-		must(t, err)
+		dry := check.Must(x.do(&api.SetOptions{DryRun: true}))(t)
+		done := check.Must(x.do(nil))(t)
 		if len(done.Differences) != 1 || done.Differences[0].Op+" "+done.Differences[0].Path != x.want || !done.Applied || dry.Applied ||
 			fmt.Sprint(dry.Differences) != fmt.Sprint(done.Differences) {
 			t.Errorf("%s: %+v, a dry run said %+v", x.what, done, dry)
@@ -173,8 +172,7 @@ func TestPartRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	segments, err := c.Segments(t.Context(), nil)
-	must(t, err)
+	segments := check.Must(c.Segments(t.Context(), nil))(t)
 	if len(segments) != 2+n {
 		t.Errorf("%d segments, want %d", len(segments), 2+n)
 	}

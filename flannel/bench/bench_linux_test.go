@@ -148,9 +148,7 @@ func (b *bench) packet(t *testing.T) {
 					first <- time.Now()
 				}()
 				begun := time.Now()
-				if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(l.etcd.Do(t.Context(), l.put(key, value)))(t)
 				took[i] = (<-first).Sub(begun).Seconds() * 1000
 				l.remove(firstNews)
 				quiet(in)
@@ -172,9 +170,7 @@ func (b *bench) watch(t *testing.T) {
 		took := make([]float64, b.puts)
 		for i := range took {
 			begun := time.Now()
-			if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(l.etcd.Do(t.Context(), l.put(key, value)))(t)
 			<-seen
 			took[i] = time.Since(begun).Seconds() * 1000
 			l.remove(firstNews)

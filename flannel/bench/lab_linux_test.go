@@ -77,18 +77,14 @@ func (l *lab) fill(n int) {
 			key, value := lease(firstMany, i, somebody(i))
 			ops = append(ops, l.put(key, value))
 		}
-		if _, err := l.etcd.Txn(l.t.Context()).Then(ops...).Commit(); err != nil {
-			l.t.Fatal(err)
-		}
+		check.Must(l.etcd.Txn(l.t.Context()).Then(ops...).Commit())(l.t)
 	}
 }
 
 // remove removes the leases whose subnets begin with a number behind "10.".
 func (l *lab) remove(second int) {
 	l.t.Helper()
-	if _, err := l.etcd.Delete(l.t.Context(), fmt.Sprintf("%s/subnets/10.%d.", flanneldlab.Prefix, second), clientv3.WithPrefix()); err != nil {
-		l.t.Fatal(err)
-	}
+	check.Must(l.etcd.Delete(l.t.Context(), fmt.Sprintf("%s/subnets/10.%d.", flanneldlab.Prefix, second), clientv3.WithPrefix()))(l.t)
 }
 
 // A contender is a kind of node.

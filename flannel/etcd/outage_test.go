@@ -57,9 +57,7 @@ func TestSilence(t *testing.T) {
 	l := newLab(t, etcdlab.Start(t, etcdlab.Options{}))
 	l.cfg.Timeout, l.cfg.KeepAlive = time.Second, 500*time.Millisecond
 	s := l.store()
-	if _, err := s.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.List(t.Context()))(t)
 	l.proxy.Silence()
 	begun := time.Now()
 	_, err := s.List(t.Context())

@@ -124,8 +124,7 @@ func newSwitchd(t *testing.T, l *flanneldlab.Lab, host *netns.Host, config strin
 	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", dir, "./vxswitchd", "./vxswitch-cni").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	short, err := os.MkdirTemp("", "routed") // the paths of sockets are short
-	check.OK(t, err)
+	short := check.Must(os.MkdirTemp("", "routed"))(t) // the paths of sockets are short
 	t.Cleanup(func() { os.RemoveAll(short) })
 	s := &switchd{l: l, host: host, b: l.Theirs(2), bin: dir, ipam: ipam, file: filepath.Join(dir, "node.json"), socket: filepath.Join(short, "s")}
 	check.OK(t, os.WriteFile(s.file, []byte(strings.NewReplacer("SOCKET", s.socket, "FOLDER", dir).Replace(config)), 0o644))

@@ -67,8 +67,7 @@ func TestFlanneldDualStack(t *testing.T) {
 	if ttl := a.pod.reach(b.Pod.IPv4); ttl != 62 {
 		t.Errorf("IPv4: TTL %d", ttl)
 	}
-	pods, err := a.node.Segment(routed.DefaultPods, nil)
-	check.OK(t, err)
+	pods := check.Must(a.node.Segment(routed.DefaultPods, nil))(t)
 	p := newPod(t, "six", a.Status().Own.Subnet.IPv6.Addr().Next().Next(), podsMAC(11))
 	check.OK(t, pods.Add(p.pipe, nil))
 	if ttl := p.reach(b.Pod.IPv6); ttl != 62 {

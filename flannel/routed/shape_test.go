@@ -68,8 +68,7 @@ func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Confi
 			t.Fatal(err)
 		}
 	}
-	pods, err := n.Segment(routed.DefaultPods, nil)
-	check.OK(t, err)
+	pods := check.Must(n.Segment(routed.DefaultPods, nil))(t)
 	m.start(f, i, change)
 	own := m.Status().Own
 	p := own.Subnet.IPv4
@@ -228,8 +227,7 @@ func TestLeaves(t *testing.T) {
 	everybody(t, 62, a, c)
 	old := b.Status().Own.Subnet
 	b.start(f, 2, func(p *flannel.PlaneConfig, s *routed.Config) { p.Previous = old }) // and so with another pod of the same address
-	pods, err := b.node.Segment(routed.DefaultPods, nil)
-	check.OK(t, err)
+	pods := check.Must(b.node.Segment(routed.DefaultPods, nil))(t)
 	check.OK(t, pods.Remove(b.pod.pipe))
 	p := newPod(t, "again", b.Status().Own.Subnet.IPv4.Addr().Next().Next(), podsMAC(2))
 	check.OK(t, pods.Add(p.pipe, nil))
@@ -284,8 +282,7 @@ func TestConflicts(t *testing.T) {
 		noAddress + "DirectRouting":                                                                                     {directJSON, onLink("flannel", "192.0.2.9/24"), 7},
 		noAddress + "DirectRouting,":                                                                                    {directJSON, onLink("other", "192.0.2.1/24"), 7},
 	} {
-		n, err := node.New(nil)
-		check.OK(t, err)
+		n := check.Must(node.New(nil))(t)
 		check.OK(t, n.Apply(c.config))
 		shape := check.Must(routed.New(&routed.Config{Node: n, Direct: c.direct}))(t)
 		p, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: memoryStore(t, c.network).KV()}, Shape: shape, PublicIP: netip.MustParseAddr("192.0.2.1")})

@@ -20,8 +20,7 @@ var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 func TestStatsTags(t *testing.T) {
 	types := 0
 	for pkg := range allowed {
-		files, err := filepath.Glob(filepath.Join("../..", pkg, "*.go"))
-		check.OK(t, err)
+		files := check.Must(filepath.Glob(filepath.Join("../..", pkg, "*.go")))(t)
 		for _, file := range files {
 			f := check.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 			ast.Inspect(f, func(n ast.Node) bool {

@@ -23,9 +23,7 @@ func socket(t *testing.T, prog []sys.SockFilter) func([]byte) bool {
 	check.OK(t, sys.Attach(s[1], prog))
 	into := make([]byte, 2000)
 	return func(b []byte) bool {
-		if _, err := unix.Write(s[0], b); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(unix.Write(s[0], b))(t)
 		n, err := unix.Read(s[1], into)
 		if err != nil && err != unix.EAGAIN || err == nil && !slices.Equal(into[:n], b) {
 			t.Fatalf("%d bytes of %d, %v", n, len(b), err)

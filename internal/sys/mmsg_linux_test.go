@@ -23,8 +23,7 @@ func udp(t *testing.T) (*net.UDPConn, frame.Endpoint) {
 
 func control(t *testing.T, c *net.UDPConn, f func(fd uintptr)) {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	check.OK(t, err)
+	raw := check.Must(c.SyscallConn())(t)
 	check.OK(t, raw.Control(f))
 }
 
@@ -126,9 +125,7 @@ func TestErrorQueue(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	a, to := udp(t)
 	for range 3 {
-		if _, err := a.WriteToUDPAddrPort([]byte("stray"), to.AddrPort()); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(a.WriteToUDPAddrPort([]byte("stray"), to.AddrPort()))(t)
 	}
 	control(t, a, func(fd uintptr) {
 		for range 2 {

@@ -62,8 +62,7 @@ func TestTakeTun(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			var f *os.File
 			h.Do(func() {
-				fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|how.flags, 0)
-				check.OK(t, err)
+				fd := check.Must(unix.Open("/dev/net/tun", unix.O_RDWR|how.flags, 0))(t)
 				// In the poller too early: what a plain os.OpenFile does.
 				f = os.NewFile(uintptr(fd), "tun")
 				ifr, _ := unix.NewIfreq("t%d")

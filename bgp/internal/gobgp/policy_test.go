@@ -104,9 +104,7 @@ func imported(t *testing.T, b *BGP, r route) (out route, ok bool) {
 	if r.peer.IsValid() {
 		x.PeerASN, x.PeerID, x.PeerAddress = 64513, netip.MustParseAddr("192.0.2.3"), r.peer
 	}
-	if _, err := b.server.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{x}}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(b.server.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{x}}))(t)
 	err = b.server.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: x.Family}, func(_ bgp.NLRI, paths []*apiutil.Path) {
 		for _, p := range paths {
 			out, ok = routeOf(p), true

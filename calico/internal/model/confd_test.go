@@ -36,8 +36,7 @@ type golden struct {
 
 func goldens(t testing.TB) (list []golden) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/confd.json")
-	check.OK(t, err)
+	text := check.Must(os.ReadFile("testdata/confd.json"))(t)
 	check.OK(t, json.Unmarshal(text, &list))
 	return list
 }

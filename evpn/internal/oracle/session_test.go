@@ -109,8 +109,7 @@ func (s session) open(t *testing.T) (*bgp.BGP, *heard, *conn) {
 
 func (c *conn) say(m *theirs.BGPMessage) {
 	c.t.Helper()
-	_, err := c.Write(check.Must(m.Serialize(c.opts...))(c.t))
-	check.OK(c.t, err)
+	check.Must(c.Write(check.Must(m.Serialize(c.opts...))(c.t)))(c.t)
 }
 
 // message reads the bytes of a message.

@@ -16,8 +16,7 @@ var key = regexp.MustCompile("`((?:[a-zA-Z]+(?:\\[\\])?\\.)*[a-zA-Z]+(?:\\[\\])?
 
 // The settings that pages name by their place in the file are in docs/settings.md.
 func TestKeys(t *testing.T) {
-	settings, err := os.ReadFile(filepath.Join(root, "docs/settings.md"))
-	check.OK(t, err)
+	settings := check.Must(os.ReadFile(filepath.Join(root, "docs/settings.md")))(t)
 	n := 0
 	for _, p := range pages(t) {
 		text := check.Must(os.ReadFile(filepath.Join(root, p.name)))(t)

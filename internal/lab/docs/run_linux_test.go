@@ -165,9 +165,7 @@ func (s *shell) run(where, code string) {
 	file := filepath.Join(s.folder, fmt.Sprintf("block%d", s.n))
 	check.OK(s.t, os.WriteFile(file, []byte(code), 0o644))
 	s.mark = len(s.proc.Output())
-	if _, err := fmt.Fprintln(s.blocks, file); err != nil {
-		s.t.Fatal(err)
-	}
+	check.Must(fmt.Fprintln(s.blocks, file))(s.t)
 	s.proc.WantWithin("\nend of "+file+"\n", 5*time.Minute) // it may link programs, while others do
 }
 

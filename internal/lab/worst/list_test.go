@@ -145,8 +145,7 @@ func holdsMany(e ast.Expr, named map[string]bool) (many bool) {
 
 // parse returns the files of a folder, of all systems: the tests, or all others.
 func parse(t *testing.T, folder string, tests bool) (files []*ast.File) {
-	names, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-	check.OK(t, err)
+	names := check.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") != tests {
 			continue

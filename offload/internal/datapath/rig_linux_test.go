@@ -108,8 +108,7 @@ func newRigOf(t testing.TB, kind encap.Type) *rig {
 		r.taps[fam] = &tap{listen(a), r}
 		r.far[fam] = listen(peerOf(fam, 0))
 	}
-	v, err := vtep.New(&vtep.Config{Type: kind}, r.taps[0], r.taps[1])
-	check.OK(t, err)
+	v := check.Must(vtep.New(&vtep.Config{Type: kind}, r.taps[0], r.taps[1]))(t)
 	t.Cleanup(func() { v.Close() })
 	r.v = v
 	check.OK(t, v.Control().Open(vni))

@@ -314,8 +314,7 @@ func TestLargeReply(t *testing.T) {
 		b.want("uuid", "transact", db, addLS(fmt.Sprint(i, long)))
 	}
 	a := newClient(t, s.dial("a"))
-	_, err := io.WriteString(a.conn, `{"id":1,"method":"monitor","params":["hardware_vtep",1,{"Logical_Switch":{}}]}`)
-	check.OK(t, err)
+	check.Must(io.WriteString(a.conn, `{"id":1,"method":"monitor","params":["hardware_vtep",1,{"Logical_Switch":{}}]}`))(t)
 	for monitors := 0; monitors == 0; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		for x := range s.sessions {

@@ -15,8 +15,7 @@ import (
 // carry carries out operations as a server does, with the names of new rows as their UUIDs.
 func carry(t *testing.T, d *Database, ops []Op) {
 	t.Helper()
-	text, err := json.Marshal(ops)
-	check.OK(t, err)
+	text := check.Must(json.Marshal(ops))(t)
 	for _, op := range ops {
 		name, _ := op["uuid-name"].(string)
 		fresh := name
