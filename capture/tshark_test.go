@@ -83,10 +83,7 @@ func TestCaptureDecodedByTshark(t *testing.T) {
 			// The second host is on a trunk.
 			check.Must(vsi.Attach(p, uint32(i)*7))(t)
 			check.OK(t, v.SetFlood(4100, netip.MustParseAddrPort(a[1-i])))
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- sw.Run(ctx) }()
-			defer func() { cancel(); <-ended }()
+			check.Run(t, sw.Run)
 		}
 		const n = 5
 		for i := range n {

@@ -1,7 +1,6 @@
 package evpn
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -66,13 +65,9 @@ func (f *fabric) add(c Config) *leaf {
 	c.AS, c.RouterID = 65000, l.addr
 	l.engine = f.sessions.Engine(l.addr)
 	l.speaker = check.Must(newSpeaker(l.node, &c, l.engine))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, l.node.Run(ctx)) })
-	running.Go(func() { check.OK(t, l.speaker.Run(ctx)) })
+	end := check.Run(t, l.node.Run, l.speaker.Run)
 	l.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
+		end()
 		l.node.Close()
 	})
 	f.leaves = append(f.leaves, l)

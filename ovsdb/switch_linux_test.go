@@ -1,12 +1,10 @@
 package ovsdb
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,15 +104,11 @@ func testTunnel(t *testing.T, l *lab) {
 		return c
 	}
 	l.theirs.Do(func() { check.OK(t, other.Apply(with("192.0.2.2", "192.0.2.1"))) })
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- other.Run(ctx) }()
-	end := sync.OnceFunc(func() {
-		cancel()
-		check.OK(t, <-done)
+	stop := check.Run(t, other.Run)
+	end := func() {
+		stop()
 		other.Close()
-	})
-	t.Cleanup(end)
+	}
 	cfg := l.node.Config()
 	cfg.Tunnels[0].BFD = new(node.BFD)
 	l.us.Do(func() { check.OK(t, l.node.Apply(cfg)) })

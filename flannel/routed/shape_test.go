@@ -59,10 +59,8 @@ func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Confi
 	n, err := node.New(&node.Options{Owners: []string{"flannel"}, Listen: f.listen})
 	check.OK(t, err)
 	m := &member{node: n, ended: make(chan error, 1)}
-	var running sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	running.Go(func() { n.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait(); n.Close() })
+	t.Cleanup(func() { n.Close() })
+	check.Run(t, n.Run)
 	if f.config != nil {
 		if f.in(func() { err = n.Apply(f.config) }); err != nil {
 			t.Fatal(err)

@@ -135,12 +135,12 @@ func Tagged(p []byte, tci ...byte) []byte {
 	return append(t, p[12:]...)
 }
 
-// Until waits until ok holds, and ends the test when it does not within 10 s.
+// Until waits until ok holds, and ends the test when it does not within a minute.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }
