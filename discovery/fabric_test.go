@@ -230,11 +230,7 @@ type host struct {
 
 // speak has the host announce itself, as hosts do that have moved.
 func (h *host) speak() {
-	b := append([]byte{255, 255, 255, 255, 255, 255}, h.mac[:]...)
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, h.mac[:]...), 10, 0, 0, h.mac[5])
-	b = append(append(b, 0, 0, 0, 0, 0, 0), 10, 0, 0, h.mac[5])
-	_ = h.at.Send(append(b, make([]byte, 18)...))
+	_ = h.at.Send(fake.GratuitousARP(h.mac, netip.AddrFrom4([4]byte{10, 0, 0, h.mac[5]})))
 }
 
 func (h *host) move(l *leaf, p *port.Pipe) {

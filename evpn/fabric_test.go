@@ -104,12 +104,7 @@ func newHost(i int) *host {
 
 // speak has the host announce itself, as hosts do that have moved.
 func (h *host) speak() {
-	m, ip := h.mac, h.ip.As4()
-	b := append([]byte{255, 255, 255, 255, 255, 255}, m[:]...)
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, m[:]...), ip[:]...)
-	b = append(append(b, 0, 0, 0, 0, 0, 0), ip[:]...)
-	_ = h.at.Send(append(b, make([]byte, 18)...))
+	_ = h.at.Send(fake.GratuitousARP(h.mac, h.ip))
 }
 
 func (h *host) move(l *leaf, p *port.Pipe) {

@@ -4,6 +4,8 @@ package fake
 import (
 	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -133,6 +135,12 @@ func Tagged(p []byte, tci ...byte) []byte {
 	t = append(t, 0x81, 0x00)
 	t = append(t, tci...)
 	return append(t, p[12:]...)
+}
+
+// GratuitousARP is the frame by which a host says where it is: a request for its own address.
+func GratuitousARP(mac frame.MAC, ip netip.Addr) []byte {
+	a := ip.AsSlice()
+	return slices.Concat(frame.Broadcast[:], mac[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1}, mac[:], a, make([]byte, 6), a, make([]byte, 18))
 }
 
 // Until waits until ok holds, and ends the test when it does not within a minute.
