@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // answering returns a client of a server that answers every request in the same way.
@@ -25,10 +27,7 @@ func answering(t *testing.T, status int, body string) *Client {
 func serving(t *testing.T, f http.HandlerFunc) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.Listen("unix", path))(t)
 	s := http.Server{Handler: f}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
@@ -70,9 +69,7 @@ func TestErrors(t *testing.T) {
 func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer l.Close()
 	go func() {
 		for {
@@ -156,14 +153,9 @@ func TestCaptureEnds(t *testing.T) {
 		<-r.Context().Done()
 		io.WriteString(w, " and the rest")
 	})
-	x, err := c.Capture(t.Context(), Query{"vni": "7", "filter": "tcp port 80"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Must(c.Capture(t.Context(), Query{"vni": "7", "filter": "tcp port 80"}))(t)
 	defer x.Close()
-	if err := x.End(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, x.End())
 	text, err := io.ReadAll(x)
 	if want := "filter=tcp+port+80&vni=7 and the rest"; err != nil || string(text) != want {
 		t.Errorf("%v %q, want %q", err, text, want)

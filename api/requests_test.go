@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 var (
@@ -17,10 +19,7 @@ var (
 
 // The list in the package documentation is that of Requests.
 func TestRequests(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile("doc.go"))(t)
 	var got, want []string
 	for _, m := range requestLine.FindAllStringSubmatch(string(text), -1) {
 		var paths []string

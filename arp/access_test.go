@@ -82,10 +82,8 @@ func TestAccessReachesNobodyElse(t *testing.T) {
 					n, far := f.Node("192.0.2.1"), f.Node("192.0.2.2")
 					f.Mesh(100, n, far)
 					vsi := n.Segment(100)
-					table, err := arp.NewTable(nil)
-					must(t, err)
-					r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
-					must(t, err)
+					table := check.Must(arp.NewTable(nil))(t)
+					r := check.Must(arp.NewResponder(&arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup}))(t)
 					g := new(end)
 					must(t, vsi.Configure(vswitch.VSIConfig{InnerVLAN: vlan, ForwardBridgeGroup: true, ForwardPinned: true, Slots: vswitch.Slots{
 						Ingress: ingress, Neighbour: r, Gateway: g,

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A table keeps each entry while its pages come and go, and has no more of them than it needs.
 func TestPages(t *testing.T) {
-	table, err := NewTable(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := check.Must(NewTable(nil))(t)
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}) }
 	of := func(i int) frame.MAC { return frame.MAC{2, 0, 0, 0, byte(i >> 8), byte(i)} }
 	random := rand.New(rand.NewPCG(1, 2))
@@ -24,9 +22,7 @@ func TestPages(t *testing.T) {
 			i = random.IntN(2 * 10 * pageRows)
 		}
 		if step/4000%2 == 0 && random.IntN(3) > 0 {
-			if err := table.Set(at(i), of(i), Static, 0); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, table.Set(at(i), of(i), Static, 0))
 			is[i] = true
 		} else if table.Delete(at(i)) != is[i] {
 			t.Fatalf("step %d: Delete(%v): want %v", step, at(i), is[i])

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -20,13 +21,10 @@ func TestWithTakesThePlace(t *testing.T) {
 				n, far := f.Node("192.0.2.1"), f.Node("192.0.2.2")
 				f.Mesh(100, n, far)
 				vsi := n.Segment(100)
-				table, err := arp.NewTable(nil)
-				must(t, err)
-				r, err := arp.NewResponder(&arp.Config{Table: table, Mode: c.segment, Locate: vsi.FDB().Lookup})
-				must(t, err)
+				table := check.Must(arp.NewTable(nil))(t)
+				r := check.Must(arp.NewResponder(&arp.Config{Table: table, Mode: c.segment, Locate: vsi.FDB().Lookup}))(t)
 				must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))
-				own, err := r.With(c.own)
-				must(t, err)
+				own := check.Must(r.With(c.own))(t)
 				a, b, d := n.Host(100), n.HostWith(100, 0, vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: own}}), far.Host(100)
 				d.Send(mem.ARPRequest(d, a.IP)) // d is known
 				f.Settle()

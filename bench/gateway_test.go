@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -24,12 +25,9 @@ func (r *bed) routed(tb testing.TB, prefixes int) {
 	must(tb, err)
 	vrf := g.VRF("bench")
 	iface := func(v frame.VNI, addr string) (*l3.Interface, *arp.Responder, *vswitch.VSI) {
-		vsi, err := r.sw.VSI(v, nil)
-		must(tb, err)
-		table, err := arp.NewTable(nil)
-		must(tb, err)
-		n, err := arp.NewResponder(&arp.Config{Table: table})
-		must(tb, err)
+		vsi := check.Must(r.sw.VSI(v, nil))(tb)
+		table := check.Must(arp.NewTable(nil))(tb)
+		n := check.Must(arp.NewResponder(&arp.Config{Table: table}))(tb)
 		i, err := vrf.NewInterface(&l3.InterfaceConfig{
 			VNI: v, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
 			Send: vsi.Send,
@@ -41,10 +39,8 @@ func (r *bed) routed(tb testing.TB, prefixes int) {
 	}
 	iface(vni, "10.1.0.1/16")
 	out, neighbours, vsi := iface(far, "10.2.0.1/16")
-	at, err := vsi.Attach(r.v, far)
-	must(tb, err)
-	peer, err := r.v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789"))
-	must(tb, err)
+	at := check.Must(vsi.Attach(r.v, far))(tb)
+	peer := check.Must(r.v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789")))(tb)
 	var routes []l3.Route
 	for i := range prefixes {
 		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{20 + byte(i>>16), byte(i >> 8), byte(i), 0}), 24)

@@ -27,11 +27,9 @@ func TestPeerProcess(t *testing.T) {
 		return
 	}
 	s := New()
-	u, err := ListenUDP(s, nil)
-	must(t, err)
+	u := check.Must(ListenUDP(s, nil))(t)
 	for i := range benchSessions {
-		p, err := u.Peer(far(i), netip.MustParseAddr("10.0.0.1"), false)
-		must(t, err)
+		p := check.Must(u.Peer(far(i), netip.MustParseAddr("10.0.0.1"), false))(t)
 		must(t, s.Add(p, nil))
 	}
 	fmt.Println("ready")
@@ -50,8 +48,7 @@ func BenchmarkSessions(b *testing.B) {
 	there.Ready()
 	here.Route("10.1.0.0/16", "via", "10.0.0.2")
 	there.IP("route", "add", "local", "10.1.0.0/16", "dev", "lo")
-	self, err := os.Executable()
-	must(b, err)
+	self := check.Must(os.Executable())(b)
 	there.Start("env", benchPeer+"=1", self, "-test.run=^TestPeerProcess$").Want("ready")
 	o := newOurs(b, here, UDPConfig{})
 	for i := range benchSessions {
@@ -61,8 +58,7 @@ func BenchmarkSessions(b *testing.B) {
 		o.want(Alive, NoDiag)
 	}
 	here.Until("timers", func() bool {
-		list, err := o.s.Sessions()
-		must(b, err)
+		list := check.Must(o.s.Sessions())(b)
 		for _, s := range list {
 			if s.Interval != DefaultInterval || s.Detection != 3*DefaultInterval {
 				return false

@@ -130,8 +130,7 @@ func TestCountsJSON(t *testing.T) {
 			c[r] = uint64(r)
 		}
 	}
-	text, err := json.Marshal(c)
-	must(t, err)
+	text := check.Must(json.Marshal(c))(t)
 	must(t, json.Unmarshal(text, &same))
 	check.Equal(t, string(text), same, c)
 	check.True(t, json.Unmarshal([]byte(`{"nonsense":1}`), &same) != nil, "an unknown reason")

@@ -118,6 +118,14 @@ func (c *changes) taken() []Change {
 	return l
 }
 
+// statuses returns the status after each change since it was taken last.
+func (c *changes) statuses() (list []Status) {
+	for _, x := range c.taken() {
+		list = append(list, x.Status)
+	}
+	return list
+}
+
 func newPair(t testing.TB, delay time.Duration) *pair {
 	p := &pair{t: t, a: New(), b: New(), ab: &wire{delay: delay, ttl: 255}, ba: &wire{delay: delay, ttl: 255}}
 	p.ab.to, p.ab.back, p.ba.to, p.ba.back = p.b, p.ba, p.a, p.ab

@@ -1,6 +1,8 @@
 package bfd
 
 import (
+	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,8 +36,7 @@ func TestStates(t *testing.T) {
 	} {
 		for _, poll := range []bool{false, true} {
 			s := New()
-			cfg, err := filled(nil)
-			must(t, err)
+			cfg := check.Must(filled(nil))(t)
 			p := newSession(s, Peer{}, cfg, 0)
 			p.state, p.diag = r.is, EchoFailed
 			if r.is == Up {
@@ -125,3 +126,53 @@ func TestPollAgain(t *testing.T) {
 	p.receive(final, 5)
 	check.True(t, !p.poll && p.txInterval() == 500*ms, "after the second: %v, %v", p.poll, p.txInterval())
 }
+
+// Sessions that are removed while they are due, and while their packets come.
+func TestRemoveUnderWay(t *testing.T) {
+	s := New()
+	defer s.Close()
+	path := &deaf{}
+	peer := func(i int) Peer {
+		return Peer{Path: path, Local: addrA, Remote: netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})}
+	}
+	const n = 200
+	done := make(chan struct{})
+	var receiver sync.WaitGroup
+	receiver.Go(func() {
+		c := Control{State: Down, Multiplier: 3, My: 9, MinTx: MinInterval, MinRx: MinInterval}
+		b := c.Append(nil)
+		for i := 0; ; i = (i + 1) % n {
+			select {
+			case <-done:
+				return
+			default:
+				s.Receive(peer(i), 255, b)
+			}
+		}
+	})
+	for range 20 {
+		for i := range n {
+			must(t, s.Add(peer(i), &SessionConfig{Interval: MinInterval}))
+		}
+		for i := range n {
+			must(t, s.Remove(peer(i)))
+		}
+	}
+	close(done)
+	receiver.Wait()
+
+	// Noticed and due at once.
+	var h timers
+	other := New()
+	defer other.Close()
+	cfg := check.Must(filled(nil))(t)
+	x := newSession(other, peer(0), cfg, 0)
+	x.leave()
+	other.step(x, &h)
+	other.step(x, &h)
+}
+
+// deaf is a Path that nobody hears.
+type deaf struct{}
+
+func (*deaf) Send(*Packet) error { return nil }

@@ -1,8 +1,6 @@
 package bfd
 
 import (
-	"net/netip"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,13 +24,28 @@ func (p *pair) up() {
 	p.ba.taken()
 }
 
+// until lets time pass until a condition holds.
+func until(ok func() bool) {
+	for !ok() {
+		time.Sleep(ms)
+		synctest.Wait()
+	}
+}
+
+// timed gives a test a session of two Speakers whose packets take some time, and a clock that does not wait.
+func timed(t *testing.T, delay time.Duration, a, b SessionConfig, test func(*testing.T, *pair)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, delay)
+		defer p.close()
+		p.add(a, b)
+		test(t, p)
+	})
+}
+
 // A session begins slowly, comes up, is reported at once, and becomes fast by a poll sequence.
 func TestBegin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 2*ms)
-		defer p.close()
+	timed(t, 2*ms, SessionConfig{Interval: 50 * ms, Multiplier: 4}, SessionConfig{Interval: 100 * ms}, func(t *testing.T, p *pair) {
 		start := time.Now()
-		p.add(SessionConfig{Interval: 50 * ms, Multiplier: 4}, SessionConfig{Interval: 100 * ms})
 		p.ab.set(true)
 		p.ba.set(true)
 		time.Sleep(20 * time.Second)
@@ -79,10 +92,7 @@ func TestBegin(t *testing.T) {
 func TestJitter(t *testing.T) {
 	for _, interval := range []time.Duration{10 * ms, 50 * ms, 300 * ms, time.Second, 7 * time.Second} {
 		for _, multiplier := range []int{1, 3} {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPair(t, 0)
-				defer p.close()
-				p.add(SessionConfig{Interval: interval, Multiplier: multiplier}, SessionConfig{Interval: interval})
+			timed(t, 0, SessionConfig{Interval: interval, Multiplier: multiplier}, SessionConfig{Interval: interval}, func(t *testing.T, p *pair) {
 				time.Sleep(60 * time.Second)
 				p.up()
 				time.Sleep(200 * interval)
@@ -110,10 +120,7 @@ func TestJitter(t *testing.T) {
 // A path that is cut is Dead the detection time after the last packet, not sooner and not later; when it is back the session
 // is Alive after Hold, and a second cut within Hold is not reported.
 func TestDetectAndHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 5*ms)
-		defer p.close()
-		p.add(SessionConfig{Hold: 4 * time.Second}, SessionConfig{})
+	timed(t, 5*ms, SessionConfig{Hold: 4 * time.Second}, SessionConfig{}, func(t *testing.T, p *pair) {
 		p.up()
 		p.changesA.taken()
 		p.ba.set(true) // A hears nothing
@@ -138,23 +145,14 @@ func TestDetectAndHold(t *testing.T) {
 		check.Equal(t, "detection", p.sessionA().Detection, 0)
 
 		p.ba.set(false)
-		for p.sessionA().State != Up {
-			time.Sleep(ms)
-			synctest.Wait()
-		}
+		until(func() bool { return p.sessionA().State == Up })
 		back := time.Now()
 		check.True(t, len(p.changesA.taken()) == 0 && p.sessionA().Status == Dead, "reported before Hold")
 		time.Sleep(2 * time.Second)
 		p.ba.set(true)
-		for p.sessionA().State == Up {
-			time.Sleep(ms)
-			synctest.Wait()
-		}
+		until(func() bool { return p.sessionA().State != Up })
 		p.ba.set(false)
-		for p.sessionA().State != Up {
-			time.Sleep(ms)
-			synctest.Wait()
-		}
+		until(func() bool { return p.sessionA().State == Up })
 		again := time.Now()
 		time.Sleep(4*time.Second - 2*ms)
 		check.Equal(t, "changes before Hold", len(p.changesA.taken()), 0)
@@ -172,10 +170,7 @@ func TestDetectAndHold(t *testing.T) {
 
 // With Hold switched off a session is Alive whenever it is up.
 func TestNoHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 0)
-		defer p.close()
-		p.add(SessionConfig{Hold: -1}, SessionConfig{})
+	timed(t, 0, SessionConfig{Hold: -1}, SessionConfig{}, func(t *testing.T, p *pair) {
 		p.up()
 		for range 3 {
 			p.ba.set(true)
@@ -184,22 +179,14 @@ func TestNoHold(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		synctest.Wait()
-		want := []Status{Alive, Dead, Alive, Dead, Alive, Dead, Alive}
-		var got []Status
-		for _, c := range p.changesA.taken() {
-			got = append(got, c.Status)
-		}
-		check.Slice(t, "changes", got, want)
+		check.Slice(t, "changes", p.changesA.statuses(), []Status{Alive, Dead, Alive, Dead, Alive, Dead, Alive})
 	})
 }
 
 // Other intervals are agreed by a poll sequence, on scheduled packets: a longer one of ours is used after its end, and so is
 // a shorter detection time.
 func TestPoll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 20*ms)
-		defer p.close()
-		p.add(SessionConfig{Interval: 100 * ms}, SessionConfig{Interval: 50 * ms})
+	timed(t, 20*ms, SessionConfig{Interval: 100 * ms}, SessionConfig{Interval: 50 * ms}, func(t *testing.T, p *pair) {
 		p.up()
 		p.ba.set(true) // the packet with Final is lost
 		must(t, p.a.Change(p.pa, &SessionConfig{Interval: 200 * ms, Notify: p.changesA.add}))
@@ -264,10 +251,7 @@ func TestPoll(t *testing.T) {
 
 // A peer that wants packets faster gets the next one soon; one that wants none gets only what it asks for.
 func TestPeerDecides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, 0)
-		defer p.close()
-		p.add(SessionConfig{Interval: 50 * ms, Multiplier: 10}, SessionConfig{Interval: 10 * time.Second, Multiplier: 10})
+	timed(t, 0, SessionConfig{Interval: 50 * ms, Multiplier: 10}, SessionConfig{Interval: 10 * time.Second, Multiplier: 10}, func(t *testing.T, p *pair) {
 		time.Sleep(time.Minute)
 		p.up()
 		check.Equal(t, "A sends", p.sessionA().Interval, 10*time.Second)
@@ -309,10 +293,7 @@ func TestPeerDecides(t *testing.T) {
 
 // A passive session waits for the peer; two of them wait for ever.
 func TestPassive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, ms)
-		defer p.close()
-		p.add(SessionConfig{Passive: true}, SessionConfig{Passive: true})
+	timed(t, ms, SessionConfig{Passive: true}, SessionConfig{Passive: true}, func(t *testing.T, p *pair) {
 		time.Sleep(time.Minute)
 		check.Equal(t, "packets of two passive ends", len(p.ab.taken())+len(p.ba.taken()), 0)
 		must(t, p.b.Change(p.pb, &SessionConfig{}))
@@ -328,10 +309,7 @@ func TestPassive(t *testing.T) {
 // A peer that is held down by its operator, or removed, is no failure; the session is not reported as Dead when it falls
 // silent then, and as Alive when it is back.
 func TestAdminDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, ms)
-		defer p.close()
-		p.add(SessionConfig{}, SessionConfig{})
+	timed(t, ms, SessionConfig{}, SessionConfig{}, func(t *testing.T, p *pair) {
 		p.up()
 		p.changesA.taken()
 		must(t, p.b.Change(p.pb, &SessionConfig{AdminDown: true, Notify: p.changesB.add}))
@@ -375,10 +353,7 @@ func TestAdminDown(t *testing.T) {
 
 // A session with a peer that restarts goes down and up, with the peer's new discriminator.
 func TestPeerRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, ms)
-		defer p.close()
-		p.add(SessionConfig{}, SessionConfig{})
+	timed(t, ms, SessionConfig{}, SessionConfig{}, func(t *testing.T, p *pair) {
 		p.up()
 		was := p.sessionA().RemoteDiscriminator
 		must(t, p.b.Close())
@@ -389,21 +364,14 @@ func TestPeerRestarts(t *testing.T) {
 		must(t, p.b.Add(p.pb, &SessionConfig{Notify: p.changesB.add}))
 		p.up()
 		check.True(t, p.sessionA().RemoteDiscriminator != was, "the same discriminator")
-		var got []Status
-		for _, c := range p.changesA.taken() {
-			got = append(got, c.Status)
-		}
-		check.Slice(t, "changes", got, []Status{Alive, Dead, Alive})
+		check.Slice(t, "changes", p.changesA.statuses(), []Status{Alive, Dead, Alive})
 	})
 }
 
 // A peer that ended while this end was AdminDown is forgotten after its detection time: a passive one in its place never hears
 // a packet that names another discriminator.
 func TestForgottenInAdminDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, time.Millisecond)
-		defer p.close()
-		p.add(SessionConfig{}, SessionConfig{})
+	timed(t, ms, SessionConfig{}, SessionConfig{}, func(t *testing.T, p *pair) {
 		time.Sleep(5 * time.Second)
 		check.Equal(t, "state", p.sessionA().State, Up)
 		must(t, p.a.Change(p.pa, &SessionConfig{AdminDown: true}))
@@ -418,54 +386,3 @@ func TestForgottenInAdminDown(t *testing.T) {
 		check.Equal(t, "state after both ends were there again", p.sessionA().State, Up)
 	})
 }
-
-// Sessions that are removed while they are due, and while their packets come.
-func TestRemoveUnderWay(t *testing.T) {
-	s := New()
-	defer s.Close()
-	path := &deaf{}
-	peer := func(i int) Peer {
-		return Peer{Path: path, Local: addrA, Remote: netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})}
-	}
-	const n = 200
-	done := make(chan struct{})
-	var receiver sync.WaitGroup
-	receiver.Go(func() {
-		c := Control{State: Down, Multiplier: 3, My: 9, MinTx: MinInterval, MinRx: MinInterval}
-		b := c.Append(nil)
-		for i := 0; ; i = (i + 1) % n {
-			select {
-			case <-done:
-				return
-			default:
-				s.Receive(peer(i), 255, b)
-			}
-		}
-	})
-	for range 20 {
-		for i := range n {
-			must(t, s.Add(peer(i), &SessionConfig{Interval: MinInterval}))
-		}
-		for i := range n {
-			must(t, s.Remove(peer(i)))
-		}
-	}
-	close(done)
-	receiver.Wait()
-
-	// Noticed and due at once.
-	var h timers
-	other := New()
-	defer other.Close()
-	cfg, err := filled(nil)
-	must(t, err)
-	x := newSession(other, peer(0), cfg, 0)
-	x.leave()
-	other.step(x, &h)
-	other.step(x, &h)
-}
-
-// deaf is a Path that nobody hears.
-type deaf struct{}
-
-func (*deaf) Send(*Packet) error { return nil }

@@ -88,8 +88,7 @@ func TestUDPTTL(t *testing.T) {
 					must(t, ipv6.NewConn(conn).SetHopLimit(ttl))
 				}
 				was, count := o.s.Stats(), o.session(p).Stats.Received
-				_, err := conn.Write((&Control{State: AdminDown, Multiplier: 1, My: 9}).Append(nil))
-				must(t, err)
+				check.Must(conn.Write((&Control{State: AdminDown, Multiplier: 1, My: 9}).Append(nil)))(t)
 				a.Until("a packet", func() bool {
 					is := o.s.Stats()
 					return is.Received+is.Discarded.Total() > was.Received+was.Discarded.Total()
@@ -137,8 +136,7 @@ func TestUDPComesBack(t *testing.T) {
 		must(t, err)
 	})
 	defer taken.Close()
-	conn, err := oa.u.bind(&Packet{Peer: p, SrcPort: 50000, DstPort: Port})
-	must(t, err)
+	conn := check.Must(oa.u.bind(&Packet{Peer: p, SrcPort: 50000, DstPort: Port}))(t)
 	defer conn.Close()
 	got := conn.LocalAddr().(*net.UDPAddr).Port
 	check.True(t, got != 50000 && got >= MinSrcPort, "port %d", got)

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/bgp/internal/engine"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -75,15 +75,7 @@ func (f *fakeEngine) Status() (list []engine.Status) {
 	return list
 }
 
-// until waits for what goroutines are going to do.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
-}
+var until = fake.Until
 
 func gatewayIn(mac frame.MAC, list ...netip.Prefix) *node.SegmentGateway {
 	return &node.SegmentGateway{VRF: "v", Gateway: node.Gateway{MAC: mac, Addresses: list}}
@@ -111,18 +103,7 @@ func nodeAddress(s string) func(*node.Config) error {
 }
 
 // start runs a Speaker until stop is called, or the test ends.
-func start(t *testing.T, s *Speaker) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		check.OK(t, <-done)
-	})
-	t.Cleanup(stop)
-	return stop
-}
+func start(t *testing.T, s *Speaker) (stop func()) { return check.Run(t, s.Run) }
 
 // ways are the rows of a Speaker in the node, one line each.
 func ways(n *node.Node) (list []string) {

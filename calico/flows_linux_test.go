@@ -38,10 +38,7 @@ func newCluster(t *testing.T) *cluster {
 	netns.RequireRoot(t)
 	c := &cluster{rig: newRig(t), hosts: map[string]*netns.Host{}, taps: map[string]*port.Device{}}
 	c.make(Workloads{Prefixes: []string{"cali"}, Ports: map[string]string{"cali3": "data/a-k8s-db-eth0"}})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.node.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	check.Run(t, c.node.Run)
 	c.seg = check.Must(c.node.Segment(10, nil))(t)
 	l := netns.New(t)
 	for name, i := range workloadAt {

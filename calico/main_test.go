@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -159,17 +158,9 @@ func (r *rig) config(w Workloads) *Config {
 
 // run runs the Plane until the test ends, or stop is called.
 func (r *rig) run() (stop func()) {
-	p := r.plane
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			r.t.Error(err)
-		}
-	})
+	end := check.Run(r.t, r.plane.Run)
 	stop = func() {
-		cancel()
-		wg.Wait()
+		end()
 		if rows := r.rows(); rows != "" {
 			r.t.Errorf("rows stay: %s", rows)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -41,33 +42,22 @@ func entries(t testing.TB, file []byte) (es []entry) {
 		if err == io.EOF {
 			return es
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		i, err := r.Interface(ci.InterfaceIndex)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		i := check.Must(r.Interface(ci.InterfaceIndex))(t)
 		es = append(es, entry{i.Name, i.LinkType, ci.Length, data, ci.Timestamp})
 	}
 }
 
 func newCapture(t testing.TB, cfg *Config) *Capture {
 	t.Helper()
-	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(New(cfg))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
 func portOf(t testing.TB, c *Capture, p vswitch.Port) vswitch.Port {
 	t.Helper()
-	x, err := c.Port(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Must(c.Port(p))(t)
 	return x
 }
 
@@ -87,9 +77,7 @@ func TestCaptureOfAPort(t *testing.T) {
 
 	var file bytes.Buffer
 	start := time.Now()
-	if err := c.Start(&file); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Start(&file))
 	in := fake.Ethernet(100, 1)
 	read(frame.Make(in))
 	refused := frame.Make(fake.Ethernet(5, 0))
@@ -111,15 +99,11 @@ func TestCaptureOfAPort(t *testing.T) {
 	o[4].F.Kind = frame.IPv6
 	o[5].F.GSO = frame.GSO{Type: frame.GSOTCP6, Size: 1400}
 	before := len(under.Written())
-	if err := w.Write(o); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, w.Write(o))
 	if got := under.Written()[before:]; len(got) != len(o) || !bytes.Equal(got[1].F.Bytes(), in) || got[1].Tag != 0xabc {
 		t.Errorf("%d frames reached the port", len(got))
 	}
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Stop())
 	end := time.Now()
 	w.Write(fake.Outs(fake.Ethernet(60, 9))) // after Stop
 
@@ -163,9 +147,7 @@ func TestCaptureSnapLength(t *testing.T) {
 	o := fake.Outs(fake.Ethernet(100, 1), fake.Ethernet(14, 1), fake.Ethernet(16, 1))
 	o[2].Tag = 7
 	w.Write(o)
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Stop())
 	got := entries(t, file.Bytes())
 	for i, want := range [][]byte{fake.Ethernet(100, 1), fake.Ethernet(14, 1), fake.Tagged(fake.Ethernet(16, 1), 0, 7)} {
 		if g := got[i]; g.length != len(want) || !bytes.Equal(g.data, want[:min(15, len(want))]) {
@@ -182,18 +164,14 @@ func TestCaptureFilesFollowEachOther(t *testing.T) {
 	}
 	for n := range 3 { // none, one and two packets
 		var file bytes.Buffer
-		if err := c.Start(&file); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start(&file))
 		if err := c.Start(&file); err == nil {
 			t.Error("started twice")
 		}
 		for i := range n {
 			w.Write(fake.Outs(fake.Ethernet(60+n, byte(i))))
 		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Stop())
 		if got := entries(t, file.Bytes()); len(got) != n {
 			t.Errorf("%d packets, want %d", len(got), n)
 		}
@@ -252,9 +230,7 @@ func TestCaptureFullBufferIsCounted(t *testing.T) {
 	close(g.open)
 	fake.Until(t, "packets", func() bool { return c.Stats().Packets == 1+room })
 	w.Write(fake.Outs(fake.Ethernet(1514, 0xee))) // there is room again
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Stop())
 	got := entries(t, g.Bytes())
 	if len(got) != room+2 {
 		t.Fatalf("%d packets, want %d", len(got), room+2)
@@ -333,9 +309,7 @@ func TestCaptureConfigure(t *testing.T) {
 		{Config{}, 100, DefaultBuffer},
 	} {
 		var file bytes.Buffer
-		if err := c.Start(&file); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start(&file))
 		if err := c.Configure(x.next); err != nil || c.Config() != x.next {
 			t.Errorf("%v, %+v, want %+v", err, c.Config(), x.next)
 		}
@@ -343,9 +317,7 @@ func TestCaptureConfigure(t *testing.T) {
 			t.Errorf("a buffer of %d bytes, want %d", n, x.buf)
 		}
 		w.Write(fake.Outs(fake.Ethernet(100, 1)))
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Stop())
 		if got := entries(t, file.Bytes()); len(got) != 1 || len(got[0].data) != x.kept {
 			t.Errorf("%d packets, of the first %d bytes, want %d", len(got), len(got[0].data), x.kept)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -25,9 +26,7 @@ func FuzzCapture(f *testing.F) {
 		under := fake.New("p")
 		w := portOf(t, c, under).Writer(0)
 		var file bytes.Buffer
-		if err := c.Start(&file); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start(&file))
 		var out []frame.Out
 		var want []entry
 		for ; len(cuts) >= 2 && len(out) < 64; cuts = cuts[2:] {
@@ -54,12 +53,8 @@ func FuzzCapture(f *testing.F) {
 			want = append(want, e)
 			out, data = append(out, o), data[n:]
 		}
-		if err := w.Write(out); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.Write(out))
+		check.OK(t, c.Stop())
 		got := entries(t, file.Bytes())
 		if len(got) != len(want) {
 			t.Fatalf("%d packets, want %d; %+v", len(got), len(want), c.Stats())
@@ -126,9 +121,7 @@ func FuzzOuterHeader(f *testing.F) {
 			sum := u.Checksum
 			u.SetNetworkLayerForChecksum(p.NetworkLayer())
 			buf := gopacket.NewSerializeBuffer()
-			if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true}, u, gopacket.Payload(payload)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true}, u, gopacket.Payload(payload)))
 			if want := binary.BigEndian.Uint16(buf.Bytes()[6:]); want != sum && !(want == 0 && sum == 0xffff) {
 				t.Fatalf("checksum %#x, want %#x", sum, want)
 			}

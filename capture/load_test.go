@@ -11,6 +11,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -45,14 +46,10 @@ func TestCaptureUnderTraffic(t *testing.T) {
 	var total, written uint64
 	for range 10 {
 		var file bytes.Buffer
-		if err := c.Start(&file); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start(&file))
 		from := c.Stats().Packets
 		fake.Until(t, "packets", func() bool { return c.Stats().Packets > from+50 })
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Stop())
 		var last [workers]uint32
 		es := entries(t, file.Bytes())
 		for _, e := range es {
@@ -105,9 +102,7 @@ func TestCaptureAllocatesNothing(t *testing.T) {
 		u := c.Underlay(under)
 		p := portOf(t, c, fake.Discard{Port: fake.New("p")})
 		if on {
-			if err := c.Start(io.Discard); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, c.Start(io.Discard))
 		}
 		var packets [][]byte
 		for range frame.MaxBatch {

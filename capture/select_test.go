@@ -16,16 +16,14 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 func open(t *testing.T, c *Capture, w io.Writer, s *Selection) *File {
 	t.Helper()
-	f, err := c.Open(w, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(c.Open(w, s))(t)
 	return f
 }
 
@@ -102,17 +100,13 @@ func TestCaptureStatisticsBlock(t *testing.T) {
 		w.Write(fake.Outs(fake.Ethernet(1514, 0), fake.Ethernet(100, 0)))
 	}
 	close(g.open)
-	if err := f.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Stop())
 	n := f.Counts()
 	if n.Matched != 1001 || n.Dropped == 0 || n.Packets+n.Dropped != n.Matched {
 		t.Errorf("%+v", n)
 	}
 	r, err := pcapgo.NewNgReader(bytes.NewReader(g.Bytes()), pcapgo.NgReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for err == nil {
 		_, _, err = r.ReadPacketData()
 	}
@@ -121,9 +115,7 @@ func TestCaptureStatisticsBlock(t *testing.T) {
 		t.Errorf("%v %+v, want %+v", err, i, n)
 	}
 	file := filepath.Join(t.TempDir(), "x.pcapng")
-	if err := os.WriteFile(file, g.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, g.Bytes(), 0o600))
 	out, err := exec.CommandContext(t.Context(), "capinfos", "-M", "-c", file).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "Number of packets") {
 		t.Errorf("capinfos: %v\n%s", err, out)
@@ -137,10 +129,7 @@ func TestCaptureOfASegment(t *testing.T) {
 	if _, err := c.Open(io.Discard, &Selection{VNI: &vni}); err == nil || !strings.Contains(err.Error(), "call Segments first") {
 		t.Errorf("%v", err)
 	}
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sw := check.Must(vswitch.New(nil))(t)
 	c.Segments(sw)
 	a, b := fake.New("a"), fake.New("b")
 	for _, x := range []struct {
@@ -148,13 +137,8 @@ func TestCaptureOfASegment(t *testing.T) {
 		p   vswitch.Port
 		tag uint32
 	}{{7, a, 0}, {7, b, 5}, {8, b, 6}} {
-		v, err := sw.VSI(x.vni, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.Attach(x.p, x.tag); err != nil {
-			t.Fatal(err)
-		}
+		v := check.Must(sw.VSI(x.vni, nil))(t)
+		check.Must(v.Attach(x.p, x.tag))(t)
 	}
 	ended := make(chan error)
 	go func() { ended <- sw.Run(context.Background()) }()
@@ -167,9 +151,7 @@ func TestCaptureOfASegment(t *testing.T) {
 		b.In <- frame.Make(fake.Tagged(fake.Ethernet(61, 1), 0, 6))
 	}
 	<-f.Done()
-	if err := errors.Join(f.Stop(), e.Stop()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(f.Stop(), e.Stop()))
 	if got, want := shown(t, file.Bytes()), []string{"a Ethernet 0", "b Ethernet 0", "a Ethernet 0", "b Ethernet 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -201,10 +183,7 @@ func TestCaptureSelectionRefused(t *testing.T) {
 func TestCaptureMatchAllocatesNothing(t *testing.T) {
 	c := newCapture(t, nil)
 	vni := frame.VNI(7)
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sw := check.Must(vswitch.New(nil))(t)
 	defer sw.Close()
 	c.Segments(sw)
 	seen := 0

@@ -17,6 +17,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/capture"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -63,74 +64,36 @@ func datagram(t *testing.T, payload string) []byte {
 // tshark sees the frame at each of its four stations.
 func TestCaptureDecodedByTshark(t *testing.T) {
 	for _, a := range [][2]string{{"192.0.2.1:4789", "192.0.2.2:4789"}, {"[2001:db8::1]:4789", "[2001:db8::2]:4789"}} {
-		c, err := capture.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Must(capture.New(nil))(t)
 		file := filepath.Join(t.TempDir(), "c.pcapng")
-		f, err := os.Create(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Must(os.Create(file))(t)
 		defer f.Close()
-		if err := c.Start(f); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start(f))
 		net := memory.NewNetwork(nil)
 		defer net.Close()
 		var hosts [2]*port.Pipe
 		for i := range a {
-			u, err := net.Listen(netip.MustParseAddrPort(a[i]), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := vtep.New(nil, c.Underlay(u))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sw, err := vswitch.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := check.Must(net.Listen(netip.MustParseAddrPort(a[i]), nil))(t)
+			v := check.Must(vtep.New(nil, c.Underlay(u)))(t)
+			sw := check.Must(vswitch.New(nil))(t)
 			hosts[i] = port.NewPipe(&port.PipeConfig{Name: fmt.Sprintf("h%d", i+1)})
-			p, err := c.Port(hosts[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			vsi, err := sw.VSI(4100, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := vsi.Attach(v, 4100); err != nil {
-				t.Fatal(err)
-			}
+			p := check.Must(c.Port(hosts[i]))(t)
+			vsi := check.Must(sw.VSI(4100, nil))(t)
+			check.Must(vsi.Attach(v, 4100))(t)
 			// The second host is on a trunk.
-			if _, err := vsi.Attach(p, uint32(i)*7); err != nil {
-				t.Fatal(err)
-			}
-			if err := v.SetFlood(4100, netip.MustParseAddrPort(a[1-i])); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error)
-			go func() { ended <- sw.Run(ctx) }()
-			defer func() { cancel(); <-ended }()
+			check.Must(vsi.Attach(p, uint32(i)*7))(t)
+			check.OK(t, v.SetFlood(4100, netip.MustParseAddrPort(a[1-i])))
+			check.Run(t, sw.Run)
 		}
 		const n = 5
 		for i := range n {
 			// Odd and even lengths, for the checksum over pieces.
-			if err := hosts[0].Send(datagram(t, strings.Repeat("x", 30+i))); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, hosts[0].Send(datagram(t, strings.Repeat("x", 30+i))))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			if _, err := hosts[1].Recv(ctx); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(hosts[1].Recv(ctx))(t)
 			cancel()
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Close())
 		if s := c.Stats(); s.Packets != 4*n || s.Dropped != 0 {
 			t.Errorf("%+v", s)
 		}

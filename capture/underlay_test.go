@@ -11,6 +11,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -62,10 +63,7 @@ func (s fakeSender) Send(ds []frame.Datagram) error {
 
 func endpointOf(t testing.TB, s string) frame.Endpoint {
 	t.Helper()
-	e, err := frame.EndpointFrom(netip.MustParseAddrPort(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(frame.EndpointFrom(netip.MustParseAddrPort(s)))(t)
 	return e
 }
 
@@ -116,13 +114,9 @@ func captures(t *testing.T, under *fakeUnderlay, f func(u vtep.Underlay), wants 
 	c := newCapture(t, nil)
 	u := c.Underlay(under)
 	var file bytes.Buffer
-	if err := c.Start(&file); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Start(&file))
 	f(u)
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Stop())
 	got := entries(t, file.Bytes())
 	if len(got) != len(wants) {
 		t.Fatalf("%d packets, want %d", len(got), len(wants))
@@ -165,9 +159,7 @@ func TestCaptureOfSentDatagrams(t *testing.T) {
 			want{a.local + ":49152", a.group, 0, 1, false, p[:99]},
 			want{a.local + ":49152", a.one, 0, 64, false, nil})
 		captures(t, under, func(u vtep.Underlay) {
-			if err := u.Sender(7).Send(ds); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, u.Sender(7).Send(ds))
 		}, wants...)
 		if len(under.sent) != len(ds) || &under.sent[0].Parts[0][0] != &p[0] || under.sent[1].Seg != 51 {
 			t.Errorf("%d datagrams reached the underlay", len(under.sent))

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
@@ -33,12 +34,8 @@ func TestWorstCapture(t *testing.T) {
 			busy, good := newCapture(t, &Config{Buffer: 1 << 17}), newCapture(t, &Config{Buffer: 1 << 17})
 			bad, mine := fake.New("bad"), fake.New("mine")
 			stuck, file, beside := &stuckWriter{open: make(chan struct{})}, new(bytes.Buffer), new(bytes.Buffer)
-			if err := busy.Start(stuck); err != nil {
-				t.Fatal(err)
-			}
-			if err := good.Start(file); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, busy.Start(stuck))
+			check.OK(t, good.Start(file))
 			ours := open(t, busy, beside, &Selection{Match: func(_ frame.Kind, b []byte) bool { return len(b) == 60 }})
 			bw, mw := portOf(t, busy, bad).Writer(0), portOf(t, good, mine).Writer(0)
 			for range tenMinutes {

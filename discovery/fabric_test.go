@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -171,13 +170,10 @@ func (f *fabric) add(c Config) *leaf {
 		l.ports[i] = port.NewPipe(&port.PipeConfig{Name: fmt.Sprint("p", i)})
 		check.OK(t, l.segment.Add(l.ports[i], nil))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, l.node.Run(ctx)) })
+	end := check.Run(t, l.node.Run)
 	l.end = func() {
 		l.stop()
-		cancel()
-		running.Wait()
+		end()
 		l.node.Close()
 	}
 	f.leaves = append(f.leaves, l)
@@ -190,13 +186,7 @@ var testKeys = seal.Keys{1: []byte("a key for tests only")}
 func (l *leaf) start() {
 	l.speaker = check.Must(newSpeaker(l.node, &l.cfg, testKeys, 1))(l.t)
 	l.speaker.listen = func() (socket, error) { return l.f.net.listen(l.cfg.Local), nil }
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(l.t, l.speaker.Run(ctx)) })
-	l.quit = func() {
-		cancel()
-		running.Wait()
-	}
+	l.quit = check.Run(l.t, l.speaker.Run)
 }
 
 func (l *leaf) stop() {
@@ -241,11 +231,7 @@ type host struct {
 
 // speak has the host announce itself, as hosts do that have moved.
 func (h *host) speak() {
-	b := append([]byte{255, 255, 255, 255, 255, 255}, h.mac[:]...)
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, h.mac[:]...), 10, 0, 0, h.mac[5])
-	b = append(append(b, 0, 0, 0, 0, 0, 0), 10, 0, 0, h.mac[5])
-	_ = h.at.Send(append(b, make([]byte, 18)...))
+	_ = h.at.Send(fake.GratuitousARP(h.mac, netip.AddrFrom4([4]byte{10, 0, 0, h.mac[5]})))
 }
 
 func (h *host) move(l *leaf, p *port.Pipe) {

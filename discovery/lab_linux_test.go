@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,15 +45,8 @@ func newSite(t *testing.T, n *netns.Net, sw *netns.Host, i int, keys string) *si
 	s.host.Up("host")
 	s.speaker = check.Must(New(s.node, &Config{Tunnel: "vx", Local: s.addr, KeyFile: keys, In: s.host.Do, Name: fmt.Sprint("vtep", i),
 		Servers: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}}))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, s.node.Run(ctx)) })
-	running.Go(func() { check.OK(t, s.speaker.Run(ctx)) })
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		s.node.Close()
-	})
+	t.Cleanup(func() { s.node.Close() })
+	check.Run(t, s.node.Run, s.speaker.Run)
 	return s
 }
 
@@ -134,9 +126,7 @@ func hostile(t *testing.T, n *netns.Net, sw *netns.Host, sites []*site) {
 	var s seal.Sealer
 	for range 100 {
 		for _, b := range [][]byte{{1}, s.Seal(seal.Keys{1: []byte("not the lab's key")}, 1, from, to, time.Now(), wire.Append(nil, 0, hello.Hello{Life: 1}))} {
-			if _, err := conn.Write(b); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(conn.Write(b))(t)
 		}
 		time.Sleep(time.Millisecond)
 	}

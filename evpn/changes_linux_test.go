@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -19,7 +20,7 @@ func TestSticky(t *testing.T) {
 	l.bridged.Until("ping", func() bool { return pings(l.bridged, "172.16.0.2") })
 	ours, theirs := frame.MAC{2, 0, 0, 0, 7, 1}, frame.MAC{2, 0, 0, 0, 7, 2}
 	says := func(mac frame.MAC) []byte {
-		return announcement(&host{mac: mac, ip: netip.MustParseAddr("172.16.0.70")})
+		return fake.GratuitousARP(mac, netip.MustParseAddr("172.16.0.70"))
 	}
 	seg := check.Must(l.us.node.Segment(100, nil))(t)
 	check.OK(t, seg.Update(func(s *node.Segment) error {

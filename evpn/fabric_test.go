@@ -1,7 +1,6 @@
 package evpn
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -66,13 +65,9 @@ func (f *fabric) add(c Config) *leaf {
 	c.AS, c.RouterID = 65000, l.addr
 	l.engine = f.sessions.Engine(l.addr)
 	l.speaker = check.Must(newSpeaker(l.node, &c, l.engine))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, l.node.Run(ctx)) })
-	running.Go(func() { check.OK(t, l.speaker.Run(ctx)) })
+	end := check.Run(t, l.node.Run, l.speaker.Run)
 	l.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
+		end()
 		l.node.Close()
 	})
 	f.leaves = append(f.leaves, l)
@@ -109,12 +104,7 @@ func newHost(i int) *host {
 
 // speak has the host announce itself, as hosts do that have moved.
 func (h *host) speak() {
-	m, ip := h.mac, h.ip.As4()
-	b := append([]byte{255, 255, 255, 255, 255, 255}, m[:]...)
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, m[:]...), ip[:]...)
-	b = append(append(b, 0, 0, 0, 0, 0, 0), ip[:]...)
-	_ = h.at.Send(append(b, make([]byte, 18)...))
+	_ = h.at.Send(fake.GratuitousARP(h.mac, h.ip))
 }
 
 func (h *host) move(l *leaf, p *port.Pipe) {

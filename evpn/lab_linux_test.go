@@ -1,12 +1,10 @@
 package evpn
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,15 +78,8 @@ func newSiteWith(t *testing.T, h *netns.Host, addr string, c Config, gws map[fra
 	c.RouterID, c.In = netip.AddrFrom4([4]byte{192, 0, 2, last[len(last)-1]}), h.Do
 	c.Listen = append(c.Listen, netip.AddrPortFrom(s.addr, 179))
 	s.speaker = check.Must(New(s.node, &c))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, s.node.Run(ctx)) })
-	running.Go(func() { check.OK(t, s.speaker.Run(ctx)) })
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		s.node.Close()
-	})
+	t.Cleanup(func() { s.node.Close() })
+	check.Run(t, s.node.Run, s.speaker.Run)
 	return s
 }
 

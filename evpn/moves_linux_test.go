@@ -9,18 +9,10 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 )
-
-// announcement is the ARP of a host that has moved.
-func announcement(h *host) []byte {
-	m, ip := h.mac, h.ip.As4()
-	b := append([]byte{255, 255, 255, 255, 255, 255}, m[:]...)
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, m[:]...), ip[:]...)
-	return append(append(append(b, 0, 0, 0, 0, 0, 0), ip[:]...), make([]byte, 18)...)
-}
 
 // fromFRR is what FRR says of a MAC.
 type fromFRR struct {
@@ -65,10 +57,10 @@ func TestMoves(t *testing.T) {
 	l.us.host.Until("flood lists", func() bool { return l.kernel("vx100", "00:00:00:00:00:00", oursAddr) && l.us.floods(100) == 1 })
 	for move := range 6 {
 		if move%2 == 0 {
-			near.Inject("near0", announcement(h))
+			near.Inject("near0", fake.GratuitousARP(h.mac, h.ip))
 			l.us.host.Until("the host here, for FRR", func() bool { return l.us.at(h.mac) == "here" && l.kernel("vx100", h.mac.String(), oursAddr) })
 		} else {
-			farHost.Inject(dev, announcement(h))
+			farHost.Inject(dev, fake.GratuitousARP(h.mac, h.ip))
 			l.us.host.Until("the host at FRR, for us", func() bool { return l.us.at(h.mac) == theirsAddr+":4789" })
 		}
 		if x := l.mac(h.mac); max(x.Local, x.Remote) != move || x.Duplicate != (move == 5) {
@@ -78,7 +70,7 @@ func TestMoves(t *testing.T) {
 	if d := l.us.speaker.Status().Duplicates; len(d) != 1 || d[0] != (Duplicate{100, h.mac, netip.MustParseAddr(theirsAddr)}) {
 		t.Fatalf("duplicates %+v", d)
 	}
-	near.Inject("near0", announcement(h))
+	near.Inject("near0", fake.GratuitousARP(h.mac, h.ip))
 	time.Sleep(100 * time.Millisecond)
 	if at := l.us.at(h.mac); at != theirsAddr+":4789" {
 		t.Errorf("a MAC that moves too often moved to %q", at)
@@ -87,7 +79,7 @@ func TestMoves(t *testing.T) {
 		t.Error("ClearDuplicate")
 	}
 	l.us.host.Until("the host can move again", func() bool {
-		near.Inject("near0", announcement(h))
+		near.Inject("near0", fake.GratuitousARP(h.mac, h.ip))
 		return l.us.at(h.mac) == "here"
 	})
 }

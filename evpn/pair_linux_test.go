@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/frr"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
@@ -69,7 +70,7 @@ func (p *pair) mobile(n *netns.Net) (hosts [2]*netns.Host) {
 
 // move has a host speak at a site, and waits until both know.
 func (p *pair) move(h *host, mobile [2]*netns.Host, at int) {
-	mobile[at].Inject("mobile", announcement(h))
+	mobile[at].Inject("mobile", fake.GratuitousARP(h.mac, h.ip))
 	mobile[at].Until("the host where it is", func() bool {
 		return p.sites[at].at(h.mac) == "here" && p.sites[1-at].at(h.mac) == p.sites[at].addr.String()+":4789"
 	})

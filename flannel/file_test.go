@@ -1,16 +1,14 @@
 package flannel
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
 
 func TestSubnetFile(t *testing.T) {
-	four, err := ParseKey("10.230.33.0-24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := ParseKey("10.230.33.0-24&fd00:230:0:33::-64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	four := check.Must(ParseKey("10.230.33.0-24"))(t)
+	both := check.Must(ParseKey("10.230.33.0-24&fd00:230:0:33::-64"))(t)
 	networks := Subnet{prefixes("10.230.0.0/16")[0], prefixes("fd00:230::/48")[0]}
 	for want, f := range map[string]SubnetFile{
 		"FLANNEL_NETWORK=10.230.0.0/16\nFLANNEL_SUBNET=10.230.33.1/24\nFLANNEL_MTU=1450\nFLANNEL_IPMASQ=false\n":                                                                             {networks, four, 1450, false},

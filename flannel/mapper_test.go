@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/control/controltest"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 const vxlanNetwork = `{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"%s}}`
@@ -47,10 +48,7 @@ func mapper(t testing.TB, text string, change func(c *MapperConfig)) *Mapper {
 	if change != nil {
 		change(c)
 	}
-	m, err := NewMapper(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Must(NewMapper(c))(t)
 	return m
 }
 
@@ -64,9 +62,7 @@ func vxlan(ip string, m int) Attrs { return Attrs{Type: "vxlan", IPv4: end(ip, m
 // rows returns the rows in a Model after a Flush, sorted.
 func rows(t testing.TB, m *Mapper, to *controltest.Model) (list []string) {
 	t.Helper()
-	if err := m.Flush("flannel", to); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Flush("flannel", to))
 	for _, r := range to.Rows("flannel") {
 		list = append(list, r.String())
 	}

@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func mustNetwork(t testing.TB, text string) *Network {
 	t.Helper()
-	n, err := ParseNetwork([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Must(ParseNetwork([]byte(text)))(t)
 	return n
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What flanneld writes into a node of Kubernetes.
@@ -78,16 +79,11 @@ func TestNodeLease(t *testing.T) {
 func TestMapperNodes(t *testing.T) {
 	n := mustNetwork(t, `{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan"}}`)
 	own := ownLease(n)
-	m, err := NewMapper(&MapperConfig{Network: n, Own: own, Key: "own", VRF: "pods"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Must(NewMapper(&MapperConfig{Network: n, Own: own, Key: "own", VRF: "pods"}))(t)
 	to := model()
 	flush := func() (list []string) {
 		t.Helper()
-		if err := m.Flush("flannel", to); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Flush("flannel", to))
 		for _, r := range to.Rows("flannel") {
 			if p, ok := r.(control.Prefix); ok {
 				list = append(list, p.Prefix.String()+" "+p.Via.MAC.String())

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // oracle calls f with each question that flannel v0.28.10 was asked, and its answer, nil for what it refused. How the
@@ -17,10 +19,7 @@ import (
 func oracle(t *testing.T, name string, f func(question string, answer json.RawMessage)) {
 	t.Helper()
 	lines := func(file string) (list []json.RawMessage) {
-		b, err := os.ReadFile("testdata/oracle/" + name + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Must(os.ReadFile("testdata/oracle/" + name + file))(t)
 		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 			list = append(list, bytes.Clone(s.Bytes()))
 		}
@@ -32,9 +31,7 @@ func oracle(t *testing.T, name string, f func(question string, answer json.RawMe
 	}
 	for i, a := range answers {
 		var q string
-		if err := json.Unmarshal(questions[i], &q); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(questions[i], &q))
 		if string(a) == "null" {
 			a = nil
 		}
@@ -122,9 +119,7 @@ func TestValueOracle(t *testing.T) {
 		case err == nil:
 			accepted++
 			var text string
-			if err := json.Unmarshal(want, &text); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, json.Unmarshal(want, &text))
 			if b := a.Value(); string(b) == text {
 				same++
 			} else if x, err := parseAttrs("key", []byte(text)); err != nil || x != a {

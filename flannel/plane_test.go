@@ -401,10 +401,7 @@ func BenchmarkStart(b *testing.B) {
 			}
 			for b.Loop() {
 				c := &PlaneConfig{Store: &Registry{KV: m.KV()}, Shape: &quickShape{newFakeShape()}, PublicIP: netip.MustParseAddr("192.0.2.1")}
-				p, err := NewPlane(c)
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := check.Must(NewPlane(c))(b)
 				ctx, cancel := context.WithCancel(b.Context())
 				ended := make(chan error)
 				go func() { ended <- p.Run(ctx) }()

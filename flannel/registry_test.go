@@ -3,6 +3,8 @@ package flannel
 import (
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A node that was not told that its key is written, or ended before it had looked, may find later that an older lease has its IPv6
@@ -15,15 +17,11 @@ func TestHalfTaken(t *testing.T) {
 	m.Put("10.3.6.0-24&fc00:3:0:5::-64", ours.Value(), time.Hour)
 	s := &Registry{KV: m.KV()}
 	n, err := s.Network(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var before Subnet
 	for range 2 {
 		own, err := s.Acquire(t.Context(), n, Request{Attrs: ours})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if four, six := own.Subnet.IPv4.String(), own.Subnet.IPv6.String(); four != "10.3.6.0/24" || six == "fc00:3:0:5::/64" {
 			t.Errorf("%s, %s", four, six)
 		}

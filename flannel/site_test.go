@@ -96,10 +96,7 @@ func run(t *testing.T, m *Memory, ip string, change func(c *PlaneConfig)) *site 
 	if change != nil {
 		change(c)
 	}
-	p, err := NewPlane(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Must(NewPlane(c))(t)
 	s.Plane = p
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { s.ended <- p.Run(ctx) }()

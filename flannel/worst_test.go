@@ -7,24 +7,16 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
 // worstMapper is one of a network with 65,536 subnets.
 func worstMapper(t *testing.T, generation int) *Mapper {
 	t.Helper()
-	n, err := ParseNetwork([]byte(`{"Network": "10.0.0.0/8", "Backend": {"Type": "vxlan"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := ParseKey("10.0.1.0-24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewMapper(&MapperConfig{Network: n, Own: Lease{Subnet: own, Attrs: vxlanAttrs("192.0.2.1", 1)}, VRF: "v", Generation: generation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Must(ParseNetwork([]byte(`{"Network": "10.0.0.0/8", "Backend": {"Type": "vxlan"}}`)))(t)
+	own := check.Must(ParseKey("10.0.1.0-24"))(t)
+	m := check.Must(NewMapper(&MapperConfig{Network: n, Own: Lease{Subnet: own, Attrs: vxlanAttrs("192.0.2.1", 1)}, VRF: "v", Generation: generation}))(t)
 	return m
 }
 

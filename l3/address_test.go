@@ -24,10 +24,8 @@ func TestGatewayAddresses(t *testing.T) {
 		{"127.0.0.1/8", false}, {"224.0.0.1/4", false}, {"240.0.0.1/24", false},
 		{"fd00::/64", false}, {"fe80::/64", false}, {"ff02::1/64", false}, {"::/0", false}, {"::1/128", false},
 	} {
-		g, err := NewGateway(nil)
-		check.OK(t, err)
-		table, err := arp.NewTable(nil)
-		check.OK(t, err)
+		g := check.Must(NewGateway(nil))(t)
+		table := check.Must(arp.NewTable(nil))(t)
 		n, err := arp.NewResponder(&arp.Config{Table: table})
 		check.OK(t, err)
 		p := netip.MustParsePrefix(c.addr)
@@ -71,12 +69,9 @@ func TestAddressInsidePrefix(t *testing.T) {
 		v := g.VRF("")
 		add := func(vni frame.VNI, addr string) *Interface {
 			t.Helper()
-			table, err := arp.NewTable(nil)
-			check.OK(t, err)
-			n, err := arp.NewResponder(&arp.Config{Table: table})
-			check.OK(t, err)
-			i, err := v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send})
-			check.OK(t, err)
+			table := check.Must(arp.NewTable(nil))(t)
+			n := check.Must(arp.NewResponder(&arp.Config{Table: table}))(t)
+			i := check.Must(v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send}))(t)
 			return i
 		}
 		want := func(addr string, kind routeKind, vni frame.VNI) {
@@ -133,14 +128,12 @@ func TestAddressInsidePrefix(t *testing.T) {
 // A prefix inside another has the same last address: it stays a broadcast address when the outer one goes.
 func TestNestedBroadcast(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
-	g, err := NewGateway(nil)
-	check.OK(t, err)
+	g := check.Must(NewGateway(nil))(t)
 	v := g.VRF("")
 	add := func(vni frame.VNI, addr string) *Interface {
 		table, _ := arp.NewTable(nil)
 		n, _ := arp.NewResponder(&arp.Config{Table: table})
-		i, err := v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send})
-		check.OK(t, err)
+		i := check.Must(v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send}))(t)
 		return i
 	}
 	wide := add(1, "10.1.0.1/24")

@@ -137,8 +137,7 @@ func TestCrossConnect(t *testing.T) {
 	}
 	check.Equal(t, "frames sent", len(l.sent), 0)
 	// Without a tunnel nobody is asked.
-	w, err := NewCrossConnect(&CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
-	check.OK(t, err)
+	w := check.Must(NewCrossConnect(&CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }}))(t)
 	f := bare(t, false, near, nil)
 	check.Equal(t, "Process", w.Process(&f, frame.At{}), frame.Forward(far))
 }

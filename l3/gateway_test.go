@@ -206,8 +206,7 @@ func FuzzGateway(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, bits uint8) {
 		l := newLab(t, nil)
 		l.knows(l.i20, 4, 0)
-		tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
-		check.OK(t, err)
+		tun := check.Must(l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)}))(t)
 		g := frame.Make(b)
 		if bits&2 != 0 {
 			g = frame.Over(bytes.Clone(b), 0, len(b)) // no room

@@ -20,12 +20,9 @@ func TestNextHopsAsKernel(t *testing.T) {
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "10.0.0.1/24,2001:db8::1/64", b, "10.0.0.2/24,2001:db8::2/64")
 	a.Run("ip", "addr", "add", "10.7.0.1/32", "dev", "eth0")
-	g, err := NewGateway(nil)
-	check.OK(t, err)
-	table, err := arp.NewTable(nil)
-	check.OK(t, err)
-	responder, err := arp.NewResponder(&arp.Config{Table: table})
-	check.OK(t, err)
+	g := check.Must(NewGateway(nil))(t)
+	table := check.Must(arp.NewTable(nil))(t)
+	responder := check.Must(arp.NewResponder(&arp.Config{Table: table}))(t)
 	var addrs []netip.Prefix
 	for _, s := range []string{"10.0.0.1/24", "10.7.0.1/32", "2001:db8::1/64"} {
 		addrs = append(addrs, netip.MustParsePrefix(s))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // panel is what the test knows of a panel.
@@ -37,9 +39,7 @@ var (
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	b := must(os.ReadFile("dashboard.json"))(t)
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(b, &d))
 	has := labels(gather(t, newMade()))
 	for _, name := range metric.FindAllString(string(b), -1) {
 		if has[name] == nil {
@@ -110,9 +110,7 @@ func checkExpr(t *testing.T, title, expr, show string, has map[string][]string) 
 // Panels have numbers of their own and do not overlap.
 func TestDashboardLayout(t *testing.T) {
 	var d dashboard
-	if err := json.Unmarshal(must(os.ReadFile("dashboard.json"))(t), &d); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(must(os.ReadFile("dashboard.json"))(t), &d))
 	ids := map[int]bool{}
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {

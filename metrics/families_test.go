@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/capture"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
@@ -121,10 +122,7 @@ func TestEveryNumber(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	problems, err := testutil.CollectAndLint(newMade())
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := check.Must(testutil.CollectAndLint(newMade()))(t)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -134,13 +132,8 @@ func TestLint(t *testing.T) {
 func gather(t *testing.T, c prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
-	if err := r.Register(c); err != nil {
-		t.Fatal(err)
-	}
-	list, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Register(c))
+	list := check.Must(r.Gather())(t)
 	all := map[string]*dto.MetricFamily{}
 	for _, f := range list {
 		all[f.GetName()] = f

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	lab "github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -34,15 +34,7 @@ func (f *fabric) start(cfg *node.Config) (n *node.Node, stop func()) {
 	f.t.Helper()
 	n = lab.Must(node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) { return f.net.Listen(t.AddrPort(), nil) }}))(f.t)
 	lab.OK(f.t, n.Apply(cfg))
-	ctx, cancel := context.WithCancel(context.Background())
-	var ended sync.WaitGroup
-	ended.Go(func() { n.Run(ctx) })
-	stop = sync.OnceFunc(func() {
-		cancel()
-		ended.Wait()
-	})
-	f.t.Cleanup(stop)
-	return n, stop
+	return n, lab.Run(f.t, n.Run)
 }
 
 var fast = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: 250 * time.Millisecond, Multiplier: 4}}
@@ -79,15 +71,7 @@ func (f *fabric) leaf(k int, others ...int) (n *node.Node, stop func()) {
 	return n, stop
 }
 
-// until waits for something to be so.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
-}
+var until = fake.Until
 
 // aliveTo returns the addresses of the peers whose sessions are alive.
 func aliveTo(n *node.Node) (list []string) {

@@ -2,15 +2,14 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A text is written and read by several goroutines.
@@ -45,16 +44,9 @@ func TestLoggedPackets(t *testing.T) {
 		}
 	}
 	check.Equal(t, "counted", n.Policies()["p"].Stats().Rules["seen"].Packets, uint64(2*cap(n.logged)))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- n.Run(ctx) }()
-	for end := time.Now().Add(time.Minute); strings.Count(text.String(), "a rule matches") < cap(n.logged); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after a minute %q", text.String())
-		}
-	}
-	cancel()
-	<-done
+	stop := check.Run(t, n.Run)
+	fake.Until(t, "all is logged", func() bool { return strings.Count(text.String(), "a rule matches") >= cap(n.logged) })
+	stop()
 	check.Equal(t, "lines", strings.Count(text.String(), "a rule matches"), cap(n.logged))
 	for _, want := range []string{"policy=p", "rule=seen", "direction=egress", "srcMAC=02:02:02:02:02:02", "etherType=34997"} {
 		check.True(t, strings.Contains(text.String(), want), "no %s in %s", want, text.String())

@@ -34,10 +34,7 @@ func TestNoLearning(t *testing.T) {
 	a, pa := leaf(0, false)
 	b, pb := leaf(1, true)
 	say := func(p *port.Pipe, n byte) {
-		m := frame.MAC{2, 0, 0, 0, 0, n}
-		f := append(append(frame.Broadcast[:], m[:]...), 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-		f = append(append(f, m[:]...), 10, 0, 0, n)
-		must(t, p.Send(append(append(f, 0, 0, 0, 0, 0, 0, 10, 0, 0, n), make([]byte, 18)...)))
+		must(t, p.Send(fake.GratuitousARP(frame.MAC{2, 0, 0, 0, 0, n}, netip.AddrFrom4([4]byte{10, 0, 0, n}))))
 	}
 	say(pb, 2)
 	fake.Until(t, "the host of b at a", func() bool { _, ok := a.Neighbours(100).Table().Lookup(netip.MustParseAddr("10.0.0.2")); return ok })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -72,11 +73,7 @@ func (p *postman) stops(from *port.Pipe, by *policy.Policy, what string) {
 	p.n++
 	was := by.Stats().Default.Packets
 	must(p.t, from.Send(greeting(p.n, 0)))
-	for end := time.Now().Add(time.Minute); by.Stats().Default.Packets == was; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			p.t.Fatalf("%s: frame %d is not dropped", what, p.n)
-		}
-	}
+	fake.Until(p.t, what+": a frame is dropped", func() bool { return by.Stats().Default.Packets != was })
 }
 
 func TestPortFilters(t *testing.T) {
@@ -145,11 +142,7 @@ func TestPortGuards(t *testing.T) {
 	must(t, seg.Add(w, &Member{Guard: &policy.GuardConfig{}}))
 	m := &postman{t: t, to: to}
 	must(t, w.Send(greeting(1, 0)))
-	for end := time.Now().Add(time.Minute); g.Stats().MAC != 1; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%+v", g.Stats())
-		}
-	}
+	fake.Until(t, "a MAC is dropped", func() bool { return g.Stats().MAC == 1 })
 	must(t, g.Update(&policy.GuardConfig{MACs: []frame.MAC{frame.MAC(greeting(2, 0)[6:])}}))
 	m.n = 1
 	m.passes(w, "the guard's MAC")

@@ -78,8 +78,7 @@ func TestCloseMeanwhile(t *testing.T) {
 				for e := range r.o.Flows() {
 					_ = e.Valid
 				}
-				st, err := r.o.Stats()
-				check.OK(t, err)
+				st := check.Must(r.o.Stats())(t)
 				for range st.Refused {
 				}
 			},

@@ -1,18 +1,17 @@
 package ovsdb
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/rpc"
 )
@@ -25,20 +24,6 @@ func empty(t *testing.T) *node.Node {
 	return n
 }
 
-// runs runs a Switch until the function that it returns is called.
-func runs(t *testing.T, s *Switch) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, s.Run(ctx)) })
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
 // client is a client of the database by a Unix socket, until the test ends.
 func client(t *testing.T, socket string) *rpc.Client {
 	t.Helper()
@@ -47,14 +32,7 @@ func client(t *testing.T, socket string) *rpc.Client {
 	return c
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not so: %s", what)
-		}
-	}
-}
+var until = fake.Until
 
 // A controller connects by TLS with a certificate that caFile has signed, and with no other one or none. The address is free at the end.
 func TestListenTLS(t *testing.T) {
@@ -68,7 +46,7 @@ func TestListenTLS(t *testing.T) {
 	free.Close()
 	c.Target, c.Listen = "", []string{"pssl:" + port + ":127.0.0.1"}
 	s := check.Must(New(empty(t), c))(t)
-	stop := runs(t, s)
+	stop := check.Run(t, s.Run)
 	until(t, "connected", func() bool { return s.Status().State == Connected })
 	ask := func(cert, key string) error {
 		with := &tls.Config{InsecureSkipVerify: true}
@@ -119,7 +97,7 @@ func TestDatabaseFile(t *testing.T) {
 	c.Listen = []string{"punix:" + filepath.Join(dir, "s")}
 	for round := range 3 {
 		s := check.Must(New(empty(t), c))(t)
-		stop := runs(t, s)
+		stop := check.Run(t, s.Run)
 		until(t, "connected", func() bool { return s.Status().State == Connected })
 		x := client(t, filepath.Join(dir, "s"))
 		n := make(chan int, 100)
@@ -133,6 +111,6 @@ func TestDatabaseFile(t *testing.T) {
 	c.Database = c.Listen[0][len("punix:"):] + "x"
 	check.OK(t, os.WriteFile(c.Database, []byte("no database"), 0o600))
 	s := check.Must(New(empty(t), c))(t)
-	runs(t, s)
+	check.Run(t, s.Run)
 	until(t, "an error", func() bool { err := s.Status().Err; return err != nil && strings.Contains(err.Error(), "no schema") })
 }

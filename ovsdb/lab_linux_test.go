@@ -1,11 +1,9 @@
 package ovsdb
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -56,14 +54,8 @@ func newLab(t *testing.T, own bool) *lab {
 	l.us.IP("link", "set", "p1", "netns", l.guest.NS)
 	l.guest.Up("p1")
 	l.guest.Addr("p1", "10.0.0.1/24")
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(t, l.node.Run(ctx)) })
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		l.node.Close()
-	})
+	t.Cleanup(func() { l.node.Close() })
+	check.Run(t, l.node.Run)
 	l.sw, l.stop = l.begin("us")
 	l.until("connected", func() bool { return l.sw.Status().State == Connected && strings.Contains(l.db.Ctl("list-ps"), "us") })
 	return l
@@ -77,7 +69,7 @@ func (l *lab) begin(name string) (*Switch, func()) {
 		c.Target, c.Listen, c.Database = "", []string{"p" + l.db.Target()}, l.db.File()
 	}
 	s := check.Must(New(l.node, c))(l.t)
-	return s, runs(l.t, s)
+	return s, check.Run(l.t, s.Run)
 }
 
 // restart restarts the server.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A host has a MAC, and is at a binding or silent.
@@ -24,14 +26,11 @@ func (f *fabric) speak(h *host) {
 	if h.at == nil {
 		return
 	}
-	b := append([]byte{255, 255, 255, 255, 255, 255}, h.mac[:]...)
+	b := fake.GratuitousARP(h.mac, netip.AddrFrom4([4]byte{10, 0, 0, h.mac[5]}))
 	if h.at.vlan != 0 {
-		b = append(b, 0x81, 0, 0, byte(h.at.vlan))
+		b = fake.Tagged(b, 0, byte(h.at.vlan))
 	}
-	b = append(b, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1)
-	b = append(append(b, h.mac[:]...), 10, 0, 0, h.mac[5])
-	b = append(append(b, 0, 0, 0, 0, 0, 0), 10, 0, 0, h.mac[5])
-	_ = f.leaves[h.at.leaf].ports[h.at.port].Send(append(b, make([]byte, 18)...))
+	_ = f.leaves[h.at.leaf].ports[h.at.port].Send(b)
 }
 
 // settle waits until all that was wrong must be right, while hosts say where they are, as all hosts do sooner or later.

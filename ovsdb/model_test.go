@@ -1,7 +1,6 @@
 package ovsdb
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -78,12 +77,9 @@ func newFabric(t *testing.T, seed uint64, leaves int, locks, files bool) *fabric
 			l.ports[name] = port.NewPipe(&port.PipeConfig{Name: name})
 			check.OK(t, s.Add(l.ports[name], &node.Member{VLAN: 4000}))
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		var running sync.WaitGroup
-		running.Go(func() { check.OK(t, l.node.Run(ctx)) })
+		end := check.Run(t, l.node.Run)
 		l.end = func() {
-			cancel()
-			running.Wait()
+			end()
 			l.node.Close()
 		}
 		f.leaves = append(f.leaves, l)
@@ -116,12 +112,9 @@ func (l *leaf) start() {
 	c := &Config{Target: "unix:none", Name: l.name, Ports: ports, Tunnel: "vx"}
 	l.sw = check.Must(New(quick{l.node}, c))(l.t)
 	l.sw.reach = l.wire.dial
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { check.OK(l.t, l.sw.Run(ctx)) })
+	end := check.Run(l.t, l.sw.Run)
 	l.quit = func() {
-		cancel()
-		running.Wait()
+		end()
 		l.quit = nil
 	}
 }

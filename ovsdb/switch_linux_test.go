@@ -1,12 +1,10 @@
 package ovsdb
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,15 +104,11 @@ func testTunnel(t *testing.T, l *lab) {
 		return c
 	}
 	l.theirs.Do(func() { check.OK(t, other.Apply(with("192.0.2.2", "192.0.2.1"))) })
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- other.Run(ctx) }()
-	end := sync.OnceFunc(func() {
-		cancel()
-		check.OK(t, <-done)
+	stop := check.Run(t, other.Run)
+	end := func() {
+		stop()
 		other.Close()
-	})
-	t.Cleanup(end)
+	}
 	cfg := l.node.Config()
 	cfg.Tunnels[0].BFD = new(node.BFD)
 	l.us.Do(func() { check.OK(t, l.node.Apply(cfg)) })
@@ -209,14 +203,10 @@ func TestOneName(t *testing.T) {
 func TestRefused(t *testing.T) { servers(t, testRefused) }
 
 func testRefused(t *testing.T, l *lab) {
-	if _, err := l.node.Segment(77, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(l.node.Segment(77, nil))(t)
 	cfg := l.node.Config()
 	cfg.Segments[0].MaxMACs = 99
-	if err := l.node.Apply(cfg); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.node.Apply(cfg))
 	l.bind()
 	l.db.Ctl("add-ls", "ls1", "--", "set", "Logical_Switch", "ls1", "tunnel_key=77", "--", "bind-ls", "us", "p2", "5", "ls1")
 	l.until("refused", func() bool {
@@ -229,9 +219,7 @@ func testRefused(t *testing.T, l *lab) {
 	l.guest.Ping("10.0.0.2", 1)
 	cfg = l.node.Config()
 	cfg.Segments = nil
-	if err := l.node.Apply(cfg); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.node.Apply(cfg))
 	l.until("the segment", func() bool { st := l.sw.Status(); return st.Segments == 2 && len(st.Refused) == 0 })
 	l.until("no fault", func() bool {
 		return !strings.Contains(l.db.Ctl("find", "Physical_Port", "name=p2"), "invalid_vlan_map")

@@ -269,8 +269,7 @@ type lab struct {
 
 func newLab(t testing.TB, cfg *Config) *lab {
 	t.Helper()
-	p, err := New(cfg)
-	must(t, err)
+	p := check.Must(New(cfg))(t)
 	return &lab{TB: t, p: p, at: frame.At{Tick: 10, Worker: 1}, vni: 100}
 }
 

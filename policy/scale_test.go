@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // large returns 10,000 rules in three tiers, over 1000 sets of 1000 of some hosts, of which a tenth has a named port. Hosts come in
@@ -76,14 +77,11 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run("all/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := New(cfg); err != nil {
-					b.Fatal(err)
-				}
+				check.Must(New(cfg))(b)
 			}
 		})
 		b.Run("kept/"+name, func(b *testing.B) {
-			p, err := New(cfg)
-			must(b, err)
+			p := check.Must(New(cfg))(b)
 			kept := *cfg
 			kept.Sets, kept.PortSets = map[string][]netip.Prefix{}, map[string][]Endpoint{}
 			for name := range cfg.Sets {
@@ -100,8 +98,7 @@ func BenchmarkCompile(b *testing.B) {
 // BenchmarkChange is a member more or less in one of these sets: an address, and one with a named port.
 func BenchmarkChange(b *testing.B) {
 	for name, cfg := range populations() {
-		p, err := New(cfg)
-		must(b, err)
+		p := check.Must(New(cfg))(b)
 		i := 0
 		b.Run("address/"+name, func(b *testing.B) {
 			for b.Loop() {
@@ -145,8 +142,7 @@ func BenchmarkFrame(b *testing.B) {
 		tiers.Tiers = []Tier{{Name: "a", Rules: append(plain.Rules[:n/2:n/2], Rule{Action: Pass, Protocol: 17, DstPorts: []PortRange{Port(20000)}})}}
 		tiers.Rules = plain.Rules[n/2:]
 		for name, cfg := range map[string]*Config{"rules": plain, "tiers": &tiers} {
-			p, err := New(cfg)
-			must(b, err)
+			p := check.Must(New(cfg))(b)
 			f := x.frame(b)
 			p.Ingress().Process(&f, frame.At{Worker: 1}) // makes the worker's counters
 			b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
@@ -161,8 +157,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 	cfg := large(100_000, 50)
 	cfg.Stateless, cfg.Default = true, Allow
-	p, err := New(cfg)
-	must(b, err)
+	p := check.Must(New(cfg))(b)
 	f := x.frame(b)
 	p.Ingress().Process(&f, frame.At{Worker: 1})
 	b.Run("large", func(b *testing.B) {

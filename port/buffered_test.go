@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -62,8 +63,7 @@ func TestBufferedDoesNotWait(t *testing.T) {
 func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New("p")
-		b, err := NewBuffered(p, nil)
-		must(t, err)
+		b := check.Must(NewBuffered(p, nil))(t)
 		defer b.Port().Close()
 		in := fake.Outs(fake.Ethernet(3000, 1), fake.Ethernet(60, 2))
 		f := in[0].F
@@ -153,8 +153,7 @@ func TestBufferedCloseWaitsForItsGoroutine(t *testing.T) {
 			wrote = true
 			return nil
 		}
-		b, err := NewBuffered(p, nil)
-		must(t, err)
+		b := check.Must(NewBuffered(p, nil))(t)
 		b.Port().Writer(0).Write(fake.Outs(fake.Ethernet(60, 0)))
 		synctest.Wait()
 		if b.Port().Close(); !wrote {
@@ -165,8 +164,7 @@ func TestBufferedCloseWaitsForItsGoroutine(t *testing.T) {
 
 func TestBufferedOrderUnderLoad(t *testing.T) {
 	p := fake.New("p")
-	b, err := NewBuffered(p, &BufferedConfig{Queue: 1 << 14})
-	must(t, err)
+	b := check.Must(NewBuffered(p, &BufferedConfig{Queue: 1 << 14}))(t)
 	const writers, each = 4, 2000
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -205,8 +203,7 @@ func TestBufferedConfig(t *testing.T) {
 
 func TestBufferedAllocatesNothing(t *testing.T) {
 	p := fake.New("p")
-	b, err := NewBuffered(fake.Discard{Port: p}, nil)
-	must(t, err)
+	b := check.Must(NewBuffered(fake.Discard{Port: p}, nil))(t)
 	defer b.Port().Close()
 	packets := slices.Repeat([][]byte{fake.Ethernet(1514, 0)}, frame.MaxBatch)
 	w, o := b.Port().Writer(0), fake.Outs(packets...)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -68,14 +69,10 @@ func (r countedReader) Read(b *frame.Batch) error {
 // the test ends. Nothing may have been dropped by then but what nobody asked for.
 func switched(t *testing.T, tags []uint32, ports ...vswitch.Port) *vswitch.Switch {
 	t.Helper()
-	sw, err := vswitch.New(nil)
-	must(t, err)
-	vsi, err := sw.VSI(1, nil)
-	must(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
+	vsi := check.Must(sw.VSI(1, nil))(t)
 	for i, p := range ports {
-		if _, err := vsi.Attach(p, tags[i]); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(vsi.Attach(p, tags[i]))(t)
 	}
 	done := make(chan bool)
 	go func() { defer close(done); sw.Run(context.Background()) }()
@@ -284,9 +281,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			client := netns.Open(t, hb, func() (net.Conn, error) { return net.Dial("udp", "10.9.0.1:7000") })
 			segment(t, client, 100)
 			before := ha.Counter("tap0", "rx_packets")
-			if _, err := client.Write(make([]byte, 1950)); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(client.Write(make([]byte, 1950)))(t)
 			for range 20 {
 				if _, _, err := server.ReadFrom(make([]byte, 2000)); err != nil {
 					t.Fatal(err)

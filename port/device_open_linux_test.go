@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
@@ -131,8 +132,7 @@ func TestDeviceFromFilesOfAnotherProcess(t *testing.T) {
 	h := netns.New(t).Host("h")
 	h.Quiet()
 	h.IP("tuntap", "add", "dev", "tap0", "mode", "tap", "multi_queue")
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	pair := check.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	var sent []int
@@ -146,16 +146,13 @@ func TestDeviceFromFilesOfAnotherProcess(t *testing.T) {
 	oob := make([]byte, 256)
 	_, n, _, _, err := unix.Recvmsg(pair[1], make([]byte, 8), oob, unix.MSG_CMSG_CLOEXEC)
 	must(t, err)
-	msgs, err := unix.ParseSocketControlMessage(oob[:n])
-	must(t, err)
-	fds, err := unix.ParseUnixRights(&msgs[0])
-	must(t, err)
+	msgs := check.Must(unix.ParseSocketControlMessage(oob[:n]))(t)
+	fds := check.Must(unix.ParseUnixRights(&msgs[0]))(t)
 	var files []*os.File
 	for _, fd := range fds {
 		files = append(files, os.NewFile(uintptr(fd), "queue"))
 	}
-	d, err := FromFiles(files, nil)
-	must(t, err)
+	d := check.Must(FromFiles(files, nil))(t)
 	defer d.Close()
 	if len(d.Readers()) != 4 || d.Name() != "tap0" {
 		t.Errorf("%d queues of %s", len(d.Readers()), d.Name())
@@ -175,13 +172,11 @@ func TestDeviceFromFileErrors(t *testing.T) {
 	h := netns.New(t).Host("h")
 	h.Quiet()
 	null := func() *os.File {
-		f, err := os.Open("/dev/null")
-		must(t, err)
+		f := check.Must(os.Open("/dev/null"))(t)
 		return f
 	}
 	loose := func() *os.File {
-		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		must(t, err)
+		fd := check.Must(unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0))(t)
 		return os.NewFile(uintptr(fd), "tun")
 	}
 	queue := func(name string, flags uint16) *os.File {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
@@ -367,8 +368,7 @@ func TestInterfaceHookMTU(t *testing.T) {
 	defer d.Close()
 	for i := range 100 {
 		must(t, d.glue.home.Change(d.glue.host.Index, sys.LinkChange{MTU: 1400 + i}))
-		_, err := d.Hook()
-		must(t, err)
+		check.Must(d.Hook())(t)
 		if got := d.MTU(0); got != 1414+i {
 			t.Fatalf("MTU %d, want %d", got, 1414+i)
 		}
@@ -384,10 +384,8 @@ func TestVethOfAKilledProcess(t *testing.T) {
 	for i := range 3 {
 		c := exec.CommandContext(ctx, "ip", "netns", "exec", m.NS, os.Args[0])
 		c.Env = append(os.Environ(), childVar+"="+vethJob)
-		_, err := c.StdinPipe()
-		must(t, err)
-		out, err := c.StdoutPipe()
-		must(t, err)
+		check.Must(c.StdinPipe())(t)
+		out := check.Must(c.StdoutPipe())(t)
 		must(t, c.Start())
 		lines := bufio.NewScanner(out)
 		if !lines.Scan() || lines.Text() != "false <nil>" || !has(t, m, "e0") {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
@@ -20,8 +21,7 @@ func TestWorstQueue(t *testing.T) {
 			good.OnWrite = func(out []frame.Out) error { good.Forget(); got += len(out); return nil }
 			var writers []frame.Writer
 			for _, p := range []Port{stuck, good} {
-				b, err := NewBuffered(p, &BufferedConfig{Queue: 16})
-				must(t, err)
+				b := check.Must(NewBuffered(p, &BufferedConfig{Queue: 16}))(t)
 				defer b.Port().Close()
 				writers = append(writers, b.Port().Writer(0))
 			}
@@ -41,9 +41,7 @@ func TestWorstQueue(t *testing.T) {
 				mine.Writer(0).Write(fake.Outs(many[:16]...))
 				synctest.Wait()
 				for mine.out.Len() > 0 {
-					if _, err := mine.Recv(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					check.Must(mine.Recv(t.Context()))(t)
 					got++
 				}
 			}

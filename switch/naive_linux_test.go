@@ -41,10 +41,8 @@ func (l *naiveLab) join(name string, of func(io.ReadWriteCloser) vswitch.Port) (
 	check.OK(t, err)
 	a.Addr("tap0", "10.9.0.1/24,fd09::1/64")
 	b.Addr("tap0", "10.9.0.2/24,fd09::2/64")
-	sw, err := vswitch.New(nil)
-	check.OK(t, err)
-	vsi, err := sw.VSI(1, nil)
-	check.OK(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
+	vsi := check.Must(sw.VSI(1, nil))(t)
 	for _, p := range []vswitch.Port{tap, of(plain)} {
 		check.Must(vsi.Attach(p, 0))(t)
 	}
@@ -103,18 +101,14 @@ func TestNaiveTUN(t *testing.T) {
 	b.Up("tun0")
 	a.Addr("tun0", "10.9.0.1/24,fd09::1/64")
 	b.Addr("tun0", "10.9.0.2/24,fd09::2/64")
-	sw, err := vswitch.New(nil)
-	check.OK(t, err)
-	vsi, err := sw.VSI(1, nil)
-	check.OK(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
+	vsi := check.Must(sw.VSI(1, nil))(t)
 	var at []*vswitch.Attachment
 	for _, p := range []vswitch.Port{tun, far} {
-		x, err := vsi.Attach(p, 0)
-		check.OK(t, err)
+		x := check.Must(vsi.Attach(p, 0))(t)
 		at = append(at, x)
 	}
-	w, err := l3.NewCrossConnect(&l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
-	check.OK(t, err)
+	w := check.Must(l3.NewCrossConnect(&l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send}))(t)
 	check.OK(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}))
 	done := make(chan bool)
 	go func() { defer close(done); sw.Run(context.Background()) }()

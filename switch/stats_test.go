@@ -1,7 +1,6 @@
 package vswitch
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -16,10 +15,7 @@ func TestAcceptedLeavesOutDrops(t *testing.T) {
 	a, b := newStub("a"), newStub("b")
 	check.Must(v.Attach(a, 0))(t)
 	check.Must(v.Attach(b, 0))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
+	check.Run(t, s.Run)
 
 	good := eth(frame.Broadcast, mac(1), 0x800, make([]byte, 46)...)
 	bad := eth(frame.Broadcast, frame.Broadcast, 0x800, make([]byte, 86)...)
@@ -44,10 +40,7 @@ func TestAcceptedUnderTraffic(t *testing.T) {
 	a, b := newStub("a"), newStub("b")
 	check.Must(v.Attach(a, 0))(t)
 	check.Must(v.Attach(b, 0))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
+	check.Run(t, s.Run)
 
 	batch := [][]byte{eth(frame.Broadcast, mac(1), 0x800, make([]byte, 46)...)}
 	for range 30 {

@@ -100,8 +100,7 @@ func TestAttachmentsGoWithThePort(t *testing.T) {
 		check.True(t, !known, "the entry is still there")
 		other.send(eth(mac(1), mac(2), 0x800))
 		check.Equal(t, "copies", len(trunk.sent()), 0)
-		_, err := l.v.Attach(newStub("new"), 0)
-		check.OK(t, err)
+		check.Must(l.v.Attach(newStub("new"), 0))(t)
 	})
 }
 
@@ -175,8 +174,7 @@ func TestMatch(t *testing.T) {
 			_, err := l.s.Flow(pair)
 			check.ErrorIs(t, "flow", err, ErrStage)
 		}
-		f, err := l.s.Flow(Pair{From: l.dest(v2, mac(6)), Src: mac(6), Dst: mac(5)})
-		check.OK(t, err)
+		f := check.Must(l.s.Flow(Pair{From: l.dest(v2, mac(6)), Src: mac(6), Dst: mac(5)}))(t)
 		check.Equal(t, "the tag of a flow to it", f.OutTag, 10)
 
 		check.OK(t, rest.Detach())

@@ -1,7 +1,6 @@
 package vswitch
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -220,10 +219,7 @@ func TestTalliesUnderTraffic(t *testing.T) {
 	s := check.Must(New(nil))(t)
 	v := check.Must(s.VSI(1, nil))(t)
 	other := check.Must(s.VSI(2, nil))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
+	check.Run(t, s.Run)
 	storm := &AttachConfig{Storm: Storm{Broadcast: Rate{Packets: Unlimited}}}
 	const senders, batches, each = 3, 2000, 4
 	var ins []*stub

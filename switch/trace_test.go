@@ -17,8 +17,7 @@ func records(t *testing.T, tr *Trace) (all []TraceRecord) {
 	t.Helper()
 	synctest.Wait()
 	for tr.ring.Len() > 0 {
-		r, err := tr.Next(context.Background())
-		check.OK(t, err)
+		r := check.Must(tr.Next(context.Background()))(t)
 		all = append(all, r)
 	}
 	return all

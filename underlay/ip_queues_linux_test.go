@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -103,8 +104,7 @@ func TestIPFilters(t *testing.T) {
 			for p := range datagrams.Protocols {
 				vms := make([]*bpf.VM, queues)
 				for q := range vms {
-					prog, err := queueFilter(q, queues, p, is4)
-					must(t, err)
+					prog := check.Must(queueFilter(q, queues, p, is4))(t)
 					vms[q] = machine(t, prog)
 				}
 				for n := range 100 {
@@ -114,8 +114,7 @@ func TestIPFilters(t *testing.T) {
 					}
 					takers := 0
 					for q, vm := range vms {
-						took, err := vm.Run(x)
-						must(t, err)
+						took := check.Must(vm.Run(x))(t)
 						if took != 0 {
 							takers++
 							if least := []int{20, 40}[p]; n < least && q != 0 {
@@ -142,8 +141,7 @@ func machine(t *testing.T, prog []unix.SockFilter) *bpf.VM {
 	if !ok {
 		t.Fatal("not disassembled")
 	}
-	vm, err := bpf.NewVM(all)
-	must(t, err)
+	vm := check.Must(bpf.NewVM(all))(t)
 	return vm
 }
 

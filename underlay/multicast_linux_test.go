@@ -71,8 +71,7 @@ func eachEther(t *testing.T, families, hosts, queues int, f func(t *testing.T, w
 						return listen(t, at.String(), &underlay.UDPConfig{Queues: queues})
 					}
 					at = netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+101)), 4789)
-					p, err := afpacket.Listen(at, &afpacket.Config{Device: "eth0", Queues: queues})
-					check.OK(t, err)
+					p := check.Must(afpacket.Listen(at, &afpacket.Config{Device: "eth0", Queues: queues}))(t)
 					return p
 				}), fam.group)
 			})
@@ -415,15 +414,13 @@ func isPortable(u any) bool { _, ok := u.(*underlay.Portable); return ok }
 
 func portable(t testing.TB, local netip.AddrPort) *underlay.Portable {
 	t.Helper()
-	u, err := underlay.ListenPortable(local, nil)
-	check.OK(t, err)
+	u := check.Must(underlay.ListenPortable(local, nil))(t)
 	return u
 }
 
 func listen(t testing.TB, local string, cfg *underlay.UDPConfig) *underlay.UDP {
 	t.Helper()
-	u, err := underlay.ListenUDP(netip.MustParseAddrPort(local), cfg)
-	check.OK(t, err)
+	u := check.Must(underlay.ListenUDP(netip.MustParseAddrPort(local), cfg))(t)
 	t.Cleanup(func() { u.Close() })
 	return u
 }

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/ipv6"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Sockets that are none of ours, and control messages that others read and write.
 
 func plainSocket(t *testing.T, network, local string) (*net.UDPConn, frame.Endpoint) {
 	t.Helper()
-	pc, err := net.ListenPacket(network, local)
-	must(t, err)
+	pc := check.Must(net.ListenPacket(network, local))(t)
 	t.Cleanup(func() { pc.Close() })
 	c := pc.(*net.UDPConn)
 	must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
@@ -42,9 +42,7 @@ func TestUDPToOrdinarySocket4(t *testing.T) {
 		// Back, with what the other side chose.
 		must(t, p.SetTTL(33))
 		must(t, p.SetTOS(0x2e))
-		if _, err := p.WriteTo([]byte("hi"), nil, net.UDPAddrFromAddrPort(u.LocalAddr())); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(p.WriteTo([]byte("hi"), nil, net.UDPAddrFromAddrPort(u.LocalAddr())))(t)
 		r := receive(t, u, 1)[0]
 		want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.Outer.If, TOS: 0x2e, TTL: 33}
 		if r.Payload != "hi" || r.Outer != want {
@@ -67,9 +65,7 @@ func TestUDPToOrdinarySocket6(t *testing.T) {
 			t.Errorf("%x from %v, %v", b[:n], src, cm)
 		}
 		cm = &ipv6.ControlMessage{HopLimit: 33, TrafficClass: 0x2e}
-		if _, err := p.WriteTo([]byte("hi"), cm, net.UDPAddrFromAddrPort(u.LocalAddr())); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(p.WriteTo([]byte("hi"), cm, net.UDPAddrFromAddrPort(u.LocalAddr())))(t)
 		r := receive(t, u, 1)[0]
 		want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.Outer.If, TOS: 0x2e, TTL: 33}
 		if r.Payload != "hi" || r.Outer != want {
@@ -85,9 +81,7 @@ func TestUDPWildcardDestination(t *testing.T) {
 		c, _ := plainSocket(t, "udp4", "127.0.0.1:0")
 		for _, a := range []string{"127.0.0.5", "127.0.0.6"} {
 			ap := netip.AddrPortFrom(netip.MustParseAddr(a), u.LocalAddr().Port())
-			if _, err := c.WriteToUDPAddrPort([]byte("x"), ap); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(c.WriteToUDPAddrPort([]byte("x"), ap))(t)
 			if r := receive(t, u, 1)[0]; r.Outer.Dst.AddrPort() != ap {
 				t.Errorf("to %v, want %v", r.Outer.Dst, ap)
 			}

@@ -67,8 +67,7 @@ func newTunnel(t *testing.T, df vtep.DF) *tunnel {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	tap, err := port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1400, Namespace: x.a.NS})
-	check.OK(t, err)
+	tap := check.Must(port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1400, Namespace: x.a.NS}))(t)
 	vsi, err := sw.VSI(100, nil)
 	if err == nil {
 		_, err = vsi.Attach(v, 100)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
@@ -60,13 +61,10 @@ func leastOpenFiles(t *testing.T) int {
 // fills it too.
 func backlogDrops(t *testing.T) (n uint64) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/net/softnet_stat")
-	must(t, err)
+	text := check.Must(os.ReadFile("/proc/net/softnet_stat"))(t)
 	for line := range strings.Lines(string(text)) {
 		var done, dropped uint64
-		if _, err := fmt.Sscanf(line, "%x %x", &done, &dropped); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(fmt.Sscanf(line, "%x %x", &done, &dropped))(t)
 		n += dropped
 	}
 	return n
@@ -100,8 +98,7 @@ func TestSwapLosesNothingSent(t *testing.T) {
 			u := at(f.one)
 			var first *UDP
 			h.Do(func() { first = u() })
-			v, err := vtep.New(nil, first)
-			must(t, err)
+			v := check.Must(vtep.New(nil, first))(t)
 			num, err := v.AddPeer(peer.LocalAddr())
 			must(t, err)
 			var got, others atomic.Uint64

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
@@ -43,8 +44,7 @@ func TestWireSetChecksums(t *testing.T) {
 func TestUDPSetRecovers(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
 	taken := listen(t, "127.0.0.1:0", &UDPConfig{SrcPorts: PortRange{26001, 26001}})
-	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{26001, 26001}})
-	must(t, err)
+	set := check.Must(u.Sockets(TxConfig{SrcPorts: PortRange{26001, 26001}}))(t)
 	ds := []frame.Datagram{to("x", 1, endpoint(t, u.LocalAddr()))}
 	ds[0].Set = set
 	send(t, u, ds...)
@@ -108,8 +108,7 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 	var u *UDP
 	h.Do(func() { u = listen(t, "127.0.0.1:0", nil) })
 	self := endpoint(t, u.LocalAddr())
-	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}})
-	must(t, err)
+	set := check.Must(u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}}))(t)
 	d, _ := runOf(20, 10, 4, 1, self)
 	e := to("x", 1, self)
 	e.DF = false
@@ -125,11 +124,9 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 		}
 	}
 	receive(t, u, 4)
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	s := check.Must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(s)
-	here, err := unix.GetsockoptUint64(s, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	must(t, err)
+	here := check.Must(unix.GetsockoptUint64(s, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE))(t)
 	late := u.sets.Get(set).ports.kinds[0].Load().socks[0]
 	_ = late.raw.Control(func(fd uintptr) {
 		if there, _ := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); there == here {

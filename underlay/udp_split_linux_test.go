@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
@@ -201,17 +202,13 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 			u.N = 2
 			tc.m.put(u.reader, 0)
 			arrival{data: ok}.put(u.reader, 1) // what follows is not harmed
-			v, err := vtep.New(nil, u)
-			must(t, err)
-			sw, err := vswitch.New(nil)
-			must(t, err)
+			v := check.Must(vtep.New(nil, u))(t)
+			sw := check.Must(vswitch.New(nil))(t)
 			vsi, err := sw.VSI(100, nil)
 			must(t, err)
 			pipe := port.NewPipe(nil)
 			for p, tag := range map[vswitch.Port]uint32{pipe: 0, v: 100} {
-				if _, err := vsi.Attach(p, tag); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(vsi.Attach(p, tag))(t)
 			}
 			done := make(chan error, 1)
 			go func() { done <- sw.Run(context.Background()) }()

@@ -73,8 +73,7 @@ func TestFollowMTU(t *testing.T) {
 		t.Helper()
 		a.mtu, b.mtu = mtu4, mtu6
 		was := told
-		got, err := v.FollowMTU()
-		check.OK(t, err)
+		got := check.Must(v.FollowMTU())(t)
 		check.True(t, (told > was) == changed, "watchers were told %d times, changed %v", told-was, changed)
 		check.Equal(t, "changed", got, changed)
 		for n, want := range map[uint16]int{one: is4 - o4, six: is6 - o6, 0: min(mtu4-o4, mtu6-o6)} {

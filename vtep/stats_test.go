@@ -27,20 +27,16 @@ func (lossy) Send(ds []frame.Datagram) error {
 
 // Tx counts copies, and only those that left.
 func TestTxCountsCopies(t *testing.T) {
-	v, err := New(nil, lossy{})
-	check.OK(t, err)
+	v := check.Must(New(nil, lossy{}))(t)
 	var peers []netip.AddrPort
 	for _, a := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4"} {
 		peers = append(peers, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
 	}
 	flood(t, v, 7, peers...)
-	one, err := v.AddPeer(peers[0])
-	check.OK(t, err)
+	one := check.Must(v.AddPeer(peers[0]))(t)
 	b := frame.NewBatch(nil)
 	flood, known := b.New(100), b.New(60)
-	if err := v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}))
 	if s := v.Stats(); s.Tx != (frame.Count{Frames: 3, Bytes: 260}) || s.Lost[frame.Unreachable] != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -30,8 +30,7 @@ func TestSymmetricHash(t *testing.T) {
 		v := gpeVTEP(t, cfg, u)
 		outs := []frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}
 		check.OK(t, v.Writer(0).Write(outs))
-		p, err := v.Path(outs[0].Peer, vni)
-		check.OK(t, err)
+		p := check.Must(v.Path(outs[0].Peer, vni))(t)
 		check.Equal(t, "SymmetricHash of the path", p.SymmetricHash, cfg.SymmetricHash)
 		return f.Hash, u.sent[0].flow
 	}

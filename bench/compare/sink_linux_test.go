@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // silence ends the count of a sink, where its sender does not.
@@ -49,8 +51,7 @@ func TestBlastPaced(t *testing.T) {
 	const size, pps = 100, 5000
 	at, result := counting(t, size)
 	d := 200 * time.Millisecond
-	s, err := blast(at.String(), size, d, pps)
-	must(t, err)
+	s := check.Must(blast(at.String(), size, d, pps))(t)
 	r := result()
 	if r.Received != s.Sent || r.Lost != 0 || r.Reordered != 0 || r.Bytes != s.Sent*size || s.Errors != 0 {
 		t.Errorf("sent %+v, received %+v", s, r)
@@ -68,8 +69,7 @@ func TestBlastPaced(t *testing.T) {
 func TestBlastFull(t *testing.T) {
 	const size = 64
 	at, result := counting(t, size)
-	s, err := blast(at.String(), size, 100*time.Millisecond, 0)
-	must(t, err)
+	s := check.Must(blast(at.String(), size, 100*time.Millisecond, 0))(t)
 	if r := result(); r.Received == 0 || r.Received+r.Lost != s.Sent || r.Reordered != 0 {
 		t.Errorf("sent %+v, received %+v", s, r)
 	}
@@ -81,8 +81,7 @@ func TestBlastFull(t *testing.T) {
 // Loss and reordering, the end included, by packets made for it.
 func TestSinkCrafted(t *testing.T) {
 	at, result := counting(t, 32)
-	c, err := net.Dial("udp", at.String())
-	must(t, err)
+	c := check.Must(net.Dial("udp", at.String()))(t)
 	defer c.Close()
 	packets := [][]byte{[]byte("foreign")}
 	for _, n := range []uint64{0, 1, 5, 4, 3, 6, 8} { // without 2, 7 and 9
@@ -91,9 +90,7 @@ func TestSinkCrafted(t *testing.T) {
 	over := make([]byte, lastSize)
 	putLast(over, 10)
 	for _, b := range append(packets, over) {
-		if _, err := c.Write(b); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(c.Write(b))(t)
 	}
 	r := result()
 	r.Seconds = 0
@@ -105,14 +102,11 @@ func TestSinkCrafted(t *testing.T) {
 // A sender that falls silent ends the count, with what its numbers tell.
 func TestSinkSilence(t *testing.T) {
 	at, result := counting(t, 32)
-	c, err := net.Dial("udp", at.String())
-	must(t, err)
+	c := check.Must(net.Dial("udp", at.String()))(t)
 	defer c.Close()
 	begin := time.Now()
 	for _, n := range []uint64{0, 2} {
-		if _, err := c.Write(numbered(n, 32)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(c.Write(numbered(n, 32)))(t)
 	}
 	r := result()
 	if r.Received != 2 || r.Lost != 1 {
@@ -165,7 +159,6 @@ func TestListen(t *testing.T) {
 
 func receiveBuffer(t *testing.T, f *os.File) int {
 	t.Helper()
-	n, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUF)
-	must(t, err)
+	n := check.Must(unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUF))(t)
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -20,9 +21,7 @@ type end struct{ *node.Node }
 func newEnd(t *testing.T, h *netns.Host, local, remote, inner string) *end {
 	t.Helper()
 	n, err := node.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(context.Background()) }()
 	t.Cleanup(func() {
@@ -40,9 +39,7 @@ func newEnd(t *testing.T, h *netns.Host, local, remote, inner string) *end {
 			}},
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	h.Addr("tap0", inner)
 	return &end{n}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A sample is what is looked at now and then.
@@ -38,10 +40,7 @@ type sampler struct {
 
 func newSampler(t *testing.T, ends ...*end) *sampler {
 	t.Helper()
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(os.Open("/proc/self/status"))(t)
 	t.Cleanup(func() { f.Close() })
 	return &sampler{ends: ends, status: f, buf: make([]byte, 8<<10), all: make([]sample, 0, 1<<12)}
 }

@@ -3,7 +3,6 @@ package kube
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"time"
 
@@ -93,11 +92,8 @@ func readable(w *setting.Check, field, file string) bool {
 		return true
 	}
 	_, err := os.ReadFile(file)
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		err = path.Err
-	}
 	if err != nil {
-		w.Wrong(field, file, "%v", err)
+		w.Wrong(field, file, "%v", errors.Unwrap(err)) // without the path
 	}
 	return err == nil
 }

@@ -1,11 +1,9 @@
 package kube
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,14 +28,7 @@ func join(t *testing.T, d *Datastore) *member {
 	p := check.Must(vxcalico.New(n, &vxcalico.Config{
 		Node: "a", VRF: "v", VXLAN: vxcalico.Tunnel{Segment: 4096}, NoBGP: true, Workloads: vxcalico.Workloads{Prefixes: []string{"cali"}}, Datastore: d,
 	}))(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { cancel(); all.Wait() })
+	check.Run(t, p.Run)
 	return &member{t, n, p}
 }
 

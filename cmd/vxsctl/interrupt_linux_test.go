@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What is interrupted before the node has answered is no success, but for what is watched until then. What fails at the end of
@@ -22,7 +24,7 @@ func TestInterrupted(t *testing.T) {
 		"reload": "interrupted", "fdb": "interrupted", "port add tap0": "interrupted", "config del ports tap0": "interrupted",
 		"colour": "must be one of", "monitor": "", "trace": "", "top": "", "capture": "",
 	} {
-		code, _, errs := do(ctx, append([]string{"-socket", f.socket}, strings.Fields(words)...)...)
+		code, _, errs := f.do(ctx, strings.Fields(words)...)
 		if (code == 0) != (want == "") || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %q, want %q", words, code, errs, want)
 		}
@@ -40,20 +42,12 @@ func TestInterrupted(t *testing.T) {
 
 // A first interruption ends a program that waits for a node that says nothing, or for its input.
 func TestInterruptedWhileWaiting(t *testing.T) {
-	dir, err := os.MkdirTemp("", "vxsctl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Must(os.MkdirTemp("", "vxsctl"))(t)
 	defer os.RemoveAll(dir)
-	silent, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := check.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer silent.Close()
 	in, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer in.Close()
 	for _, x := range []struct {
 		words string

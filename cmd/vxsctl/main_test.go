@@ -1,95 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/setting"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// A fake is a node that says what it is told to.
-type fake struct {
-	socket  string
-	mu      sync.Mutex
-	answers map[string]string // by path; one that begins with a status has that
-	asked   []string          // method, path and body
-}
-
-func newFake(t *testing.T) *fake {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "vxsctl") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fake{socket: filepath.Join(dir, "s"), answers: map[string]string{}}
-	l, err := net.Listen("unix", f.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: f}
-	var serves sync.WaitGroup
-	serves.Go(func() { s.Serve(l) })
-	t.Cleanup(func() {
-		s.Close()
-		serves.Wait()
-		os.RemoveAll(dir)
-	})
-	return f
-}
-
-// answer sets the answer to requests of a path. Programs may ask already.
-func (f *fake) answer(path, text string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers[path] = text
-}
-
-func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked = append(f.asked, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
-	text := f.answers[r.URL.Path]
-	status := 200
-	if n, err := fmt.Sscanf(text, "%d ", &status); n == 1 && err == nil {
-		_, text, _ = strings.Cut(text, " ")
-	}
-	w.WriteHeader(status)
-	io.WriteString(w, text)
-}
-
-// last is what was asked last.
-func (f *fake) last() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.asked) == 0 {
-		return ""
-	}
-	return f.asked[len(f.asked)-1]
-}
-
-func do(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(ctx, args, nil, &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // A wrong command line is one line that says what is allowed, and status 2; nobody is asked.
 func TestWrongWords(t *testing.T) {
@@ -176,7 +97,7 @@ func TestWrongWords(t *testing.T) {
 		"-json top":                                                               "top: -json: rates are for a screen",
 		"top -interval 1ms":                                                       `top: -interval "1ms": must be a duration of at least 100ms such as 1s`,
 	} {
-		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...)
+		code, out, errs := f.do(t.Context(), strings.Fields(words)...)
 		if code != 2 || out != "" || !strings.HasPrefix(errs, "vxsctl: "+want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: %d %q %q, want %q", words, code, out, errs, want)
 		}
@@ -369,13 +290,13 @@ func TestTables(t *testing.T) {
 	} {
 		path, _, _ := strings.Cut(strings.Fields(c.asked)[1], "?")
 		f.answers[path] = c.answer
-		code, out, errs := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(c.words)...)...)
+		code, out, errs := f.do(t.Context(), strings.Fields(c.words)...)
 		if code != 0 || errs != "" || out != c.want || f.last() != c.asked {
 			t.Errorf("%s: %d %q\ngot\n%s\nwant\n%s\nasked %s", c.words, code, errs, out, c.want, f.last())
 		}
 	}
 	f.answers["/v1/stats"] = `{"rx":{"frames":4,"bytes":5},"drops":{"short":2},"toobig":{"sent4":3},"fdb":[{}]}`
-	if _, out, _ := do(t.Context(), "-socket", f.socket, "stats"); !regexp.MustCompile(`(?s)from tunnels +4 +5\n.*dropped short +2.*too big, sent4 +3 .*fdb +1`).MatchString(out) {
+	if _, out, _ := f.do(t.Context(), "stats"); !regexp.MustCompile(`(?s)from tunnels +4 +5\n.*dropped short +2.*too big, sent4 +3 .*fdb +1`).MatchString(out) {
 		t.Errorf("%s", out)
 	}
 }
@@ -388,10 +309,7 @@ func TestFailures(t *testing.T) {
 	f.answers["/v1/port"] = `500 what`
 	f.answers["/v1/vtep"] = `{`
 	gone := filepath.Join(filepath.Dir(f.socket), "gone")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: gone, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.ListenUnix("unix", &net.UnixAddr{Name: gone, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	for _, c := range []struct{ socket, words, want string }{
@@ -407,77 +325,5 @@ func TestFailures(t *testing.T) {
 		if code != 1 || out != "" || !strings.HasPrefix(errs, c.want) {
 			t.Errorf("%s: %d %q %q, want %q", c.words, code, out, errs, c.want)
 		}
-	}
-}
-
-// Lines of streams, in words and as they are.
-func TestStreams(t *testing.T) {
-	f := newFake(t)
-	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.Local)
-	stamp, _ := json.Marshal(at)
-	f.answers["/v1/monitor"] = fmt.Sprintf(`{"time":%s,"event":"mac-moved","vni":0,"mac":"02:00:00:00:00:01","dest":"tap0","old":"10.0.0.2:4789","pinned":true}`+"\n"+
-		`{"time":%s,"event":"mac-frozen","vni":9,"mac":"02:00:00:00:00:01","dest":"tap0","old":"tap1"}`+"\n"+
-		`{"time":%s,"event":"row-added","proto":"evpn","row":"flood vni 7 vtep 10.0.0.2:0"}`+"\n", stamp, stamp, stamp)
-	f.answers["/v1/trace"] = fmt.Sprintf(`{"time":%s,"from":"tap0","vni":7,"src":"02:00:00:00:00:01","dst":"02:00:00:00:00:02","type":"0800","len":98,"verdict":"drop","reason":"policy","lost":3}`+"\n", stamp)
-	for words, want := range map[string]string{
-		"monitor": "03:04:05.000006 mac-moved vni 0 mac 02:00:00:00:00:01 dest tap0 from 10.0.0.2:4789 pinned\n" +
-			"03:04:05.000006 mac-frozen vni 9 mac 02:00:00:00:00:01 dest tap0 from tap1\n" +
-			"03:04:05.000006 row-added proto evpn row flood vni 7 vtep 10.0.0.2:0\n",
-		"trace every 2": "(3 frames are not shown: there were too many)\n03:04:05.000006 vni 7 from tap0 02:00:00:00:00:01 > 02:00:00:00:00:02 type 0800 len 98: drop policy\n",
-		"-json monitor": f.answers["/v1/monitor"],
-	} {
-		if _, out, _ := do(t.Context(), append([]string{"-socket", f.socket}, strings.Fields(words)...)...); out != want {
-			t.Errorf("%s: %q, want %q", words, out, want)
-		}
-	}
-}
-
-// A capture that is cut off in a block ends before it.
-func TestCapture(t *testing.T) {
-	f := newFake(t)
-	packet := "\x06\x00\x00\x00\x10\x00\x00\x00abcd\x10\x00\x00\x00"
-	for sent, want := range map[string]string{
-		"":                             section,
-		section:                        section,
-		section + packet:               section + packet,
-		section + packet + packet[:11]: section + packet,
-		section + packet + packet[:13]: section + packet,
-		section + "\x06\x00\x00\x00\x01xxx" + packet: section,
-	} {
-		f.answers["/v1/capture"] = sent
-		code, out, errs := do(t.Context(), "-socket", f.socket, "capture")
-		if code != 1 || out != want {
-			t.Errorf("%q: %d %q %s", sent, code, out, errs)
-		}
-	}
-	stats := "\x05\x00\x00\x00\x38\x00\x00\x00\x00\x00\x00\x00timetime" + // 5 of 9 are lost
-		"\x05\x00\x08\x00\x05\x00\x00\x00\x00\x00\x00\x00" + "\x04\x00\x08\x00\x09\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "pad." + "\x38\x00\x00\x00"
-	file := filepath.Join(t.TempDir(), "x.pcapng")
-	f.answers["/v1/capture"] = section + packet + packet + stats
-	code, out, errs := do(t.Context(), "-socket", f.socket, "capture", "port", "tap0", "-c", "2", "-w", file, "tcp", "port", "80", "-s", "60")
-	text, _ := os.ReadFile(file)
-	if want := "capturing on port tap0 to " + file + ", until it is interrupted\n2 packets captured\n9 packets received by filter\n5 packets dropped\n"; code != 0 || out != "" ||
-		errs != want || string(text) != section+packet+packet+stats {
-		t.Errorf("%d %q %q %q", code, out, errs, text)
-	}
-	if got, want := f.last(), "GET /v1/capture?count=2&filter=tcp+port+80&port=tap0&snaplen=60"; got != want {
-		t.Errorf("asked %q, want %q", got, want)
-	}
-	for words, want := range map[string]string{
-		"-s 0 tunnel vx ip[0] - 5 = 6": "GET /v1/capture?filter=ip%5B0%5D+-+5+%3D+6&tunnel=vx", "-- port 80": "GET /v1/capture?filter=port+80",
-		"vni 7 not port 80": "GET /v1/capture?filter=not+port+80&vni=7", "port p port 80": "GET /v1/capture?filter=port+80&port=p", "-w -": "GET /v1/capture",
-	} {
-		if do(t.Context(), append([]string{"-socket", f.socket, "capture"}, strings.Fields(words)...)...); f.last() != want {
-			t.Errorf("%s: asked %q, want %q", words, f.last(), want)
-		}
-	}
-	f.answers["/v1/capture"] = `409 {"error":"too many captures are running: end one"}`
-	do(t.Context(), "-socket", f.socket, "capture", "-w", file)
-	if again, _ := os.ReadFile(file); string(again) != string(text) {
-		t.Error("a capture that did not begin has emptied the file")
-	}
-	f.answers["/v1/capture"] = `404 {"error":"port \"80\": must be one of tap0"}`
-	if code, _, errs := do(t.Context(), "-socket", f.socket, "capture", "port", "80"); code != 1 || errs != "vxsctl: port \"80\": must be one of tap0; a filter that begins with \"port\" comes after \"--\"\n" {
-		t.Errorf("%d %s", code, errs)
 	}
 }

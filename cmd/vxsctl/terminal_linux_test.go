@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // terminal returns the two ends of a pseudo terminal.
@@ -26,9 +28,7 @@ func terminal(t *testing.T) (far, near *os.File) {
 		}
 		return unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	near, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatalf("no pseudo terminal: %v", err)
@@ -45,10 +45,7 @@ func TestTopOnTerminal(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	settings := func() unix.Termios {
-		s, err := control(near, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Must(control(near, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) }))(t)
 		return *s
 	}
 	before := settings()

@@ -54,9 +54,7 @@ func TestDocumentedRequests(t *testing.T) {
 		{"POST", "/v1/fdb", `{"op": "add", "vni": 30, "mac": "02:00:00:00:00:0c", "dst": "127.0.0.2"}`},
 		{"DELETE", "/v1/config/segments/30", ""},
 	} {
-		if status, text := r.ask(x[0], x[1], x[2]); status != 200 {
-			t.Errorf("%s: %d %s", x, status, text)
-		}
+		r.gets(200, x[0], x[1], x[2])
 	}
 	c, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("udp4", get[[]api.VTEP](r, "/v1/vtep")[0].Local)
 	must(t, err)

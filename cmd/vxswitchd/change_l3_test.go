@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -41,8 +42,7 @@ func TestChangeNeighbours(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	mac := func(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
 	table := func() (list []string) {
-		all, err := c.Neighbours(ctx, nil)
-		must(t, err)
+		all := check.Must(c.Neighbours(ctx, nil))(t)
 		for _, x := range all {
 			list = append(list, x.IP+" "+strings.TrimPrefix(x.MAC, "02:00:00:00:00:")+" "+x.Proto)
 		}
@@ -104,16 +104,14 @@ func TestChangeNeighbours(t *testing.T) {
 
 // A neighbour that was snooped stays if its replacement is refused.
 func TestReplaceSnooped(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
 	router := frame.MAC{2, 0, 0, 0, 0xff, 0x10}
 	must(t, n.Apply(&node.Config{
 		VRFs:     []node.VRF{{Name: "red"}},
 		Segments: []node.Segment{{VNI: 10, Neighbours: &node.Neighbours{}, Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: router}}}},
 	}))
-	segment, err := n.Segment(10, nil)
-	must(t, err)
+	segment := check.Must(n.Segment(10, nil))(t)
 	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
 	s := newServer(n, silent, nil, nil)
 	defer s.close()
@@ -140,8 +138,7 @@ func TestChangeRoutes(t *testing.T) {
 	c, ctx := api.NewClient(r.socket), t.Context()
 	do := func(x api.RouteChange) error { return c.ChangeRoute(ctx, x) }
 	table := func() (list []string) {
-		all, err := c.Routes(ctx, api.Query{"vrf": "red"})
-		must(t, err)
+		all := check.Must(c.Routes(ctx, api.Query{"vrf": "red"}))(t)
 		for _, x := range all {
 			if x.Proto == owner {
 				list = append(list, x.Prefix+" "+x.Kind+" "+strings.Join(x.Via, ", "))

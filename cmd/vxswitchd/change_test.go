@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -49,8 +50,7 @@ func TestChangePicksTunnel(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", x.change, err, x.want)
 		}
 	}
-	floods, err := c.Floods(ctx)
-	must(t, err)
+	floods := check.Must(c.Floods(ctx))(t)
 	var got []string
 	for _, f := range floods {
 		for _, p := range f.Peers {
@@ -61,8 +61,7 @@ func TestChangePicksTunnel(t *testing.T) {
 	if want := []string{"10 four 127.0.0.9", "20 other 127.0.0.9"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	entries, err := c.FDB(ctx, nil)
-	must(t, err)
+	entries := check.Must(c.FDB(ctx, nil))(t)
 	if len(entries) != 1 || entries[0].Dev != "other" || entries[0].VLAN != 0 {
 		t.Errorf("%+v", entries)
 	}
@@ -110,16 +109,13 @@ func TestChangeWithSecondTunnel(t *testing.T) {
 
 // A learned entry is deleted only where the change says it is.
 func TestDeleteLearned(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
-	segment, err := n.Segment(10, nil)
-	must(t, err)
+	segment := check.Must(n.Segment(10, nil))(t)
 	must(t, segment.Add(port.NewPipe(&port.PipeConfig{Name: "here"}), nil))
 	s := newServer(n, silent, nil, nil)
 	defer s.close()
-	vsi, err := segment.Switch()
-	must(t, err)
+	vsi := check.Must(segment.Switch())(t)
 	mac := frame.MAC{2, 0, 0, 0, 0, 7}
 	vsi.FDB().Learn(mac, vsi.Attachments()[0].Dest(0), 0)
 	for _, x := range []struct {

@@ -8,27 +8,24 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What the client asks is what the node answers, for every request.
 func TestClient(t *testing.T) {
 	r := begin(t, basic(t))
 	c, ctx := api.NewClient(r.socket), t.Context()
-	ports, err := c.Ports(ctx)
-	must(t, err)
-	tunnels, err := c.VTEPs(ctx)
-	must(t, err)
+	ports := check.Must(c.Ports(ctx))(t)
+	tunnels := check.Must(c.VTEPs(ctx))(t)
 	if len(ports) != 2 || len(tunnels) != 1 || ports[1].Name != tunnels[0].Name {
 		t.Errorf("%+v %+v", ports, tunnels)
 	}
-	floods, err := c.Floods(ctx)
-	must(t, err)
+	floods := check.Must(c.Floods(ctx))(t)
 	if len(floods) == 0 {
 		t.Fatal("no flood lists")
 	}
 	vni := floods[0].VNI
-	segments, err := c.Segments(ctx, api.Query{"vni": fmt.Sprint(vni)})
-	must(t, err)
+	segments := check.Must(c.Segments(ctx, api.Query{"vni": fmt.Sprint(vni)}))(t)
 	if len(segments) != 1 || segments[0].VNI != vni || len(segments[0].Members) != 1 || segments[0].Members[0].Port != tunnels[0].Name {
 		t.Errorf("%+v", segments)
 	}

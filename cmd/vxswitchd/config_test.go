@@ -17,6 +17,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A dry run says what happens, and what happened is what two readings differ in.
@@ -34,8 +35,7 @@ func TestPutConfig(t *testing.T) {
 	if same, _, err := c.Config(ctx); err != nil || string(same) != string(before) || dry.Applied {
 		t.Errorf("a dry run has changed something: %v %+v", err, dry)
 	}
-	done, err := c.SetConfig(ctx, []byte(next), nil)
-	must(t, err)
+	done := check.Must(c.SetConfig(ctx, []byte(next), nil))(t)
 	if !done.Applied || fmt.Sprint(done.Differences) != fmt.Sprint(dry.Differences) {
 		t.Errorf("%+v, a dry run said %+v", done, dry)
 	}
@@ -49,8 +49,7 @@ func TestPutConfig(t *testing.T) {
 	}
 	after, _, err := c.Config(ctx)
 	must(t, err)
-	was, err := file.Parse(before)
-	must(t, err)
+	was := check.Must(file.Parse(before))(t)
 	is, err := file.Parse(after)
 	must(t, err)
 	if got := differences(was, is); fmt.Sprint(got) != fmt.Sprint(done.Differences) {
@@ -88,17 +87,11 @@ func TestPutRefused(t *testing.T) {
 		}
 	}
 	gone := strings.ReplaceAll(strings.Replace(basic(t), `"segments"`, `"ports": [{"name": "nope0", "type": "packet"}], "segments"`, 1), "SOCKET", r.socket)
-	if status, text := r.ask("PUT", "/v1/config", gone); status != 422 || !strings.Contains(text, `nope0`) {
-		t.Errorf("%d %s", status, text)
-	}
+	r.gets(422, "PUT", "/v1/config", gone, `nope0`)
 	for query, want := range map[string]int{"?dry-run=no": 400, "?dry": 400, "?dry-run;": 400, "?dry-run=%zz": 400, "?dry-run&dry-run=no": 400} {
-		if status, text := r.ask("PUT", "/v1/config"+query, "{}"); status != want {
-			t.Errorf("%s: %d %s", query, status, text)
-		}
+		r.gets(want, "PUT", "/v1/config"+query, "{}")
 	}
-	if status, text := r.ask("PUT", "/v1/config", " \n"); status != 400 || !strings.Contains(text, "use {} for a node that does nothing") {
-		t.Errorf("%d %s", status, text)
-	}
+	r.gets(400, "PUT", "/v1/config", " \n", "use {} for a node that does nothing")
 	if after, _, err := api.NewClient(r.socket).Config(t.Context()); err != nil || string(after) != string(before) {
 		t.Errorf("%v\n%s", err, after)
 	}
@@ -111,17 +104,14 @@ func TestPutEndless(t *testing.T) {
 	if _, err := api.NewClient(r.socket).SetConfig(t.Context(), make([]byte, 100<<20), nil); !errors.As(err, &refused) || refused.Status != 413 {
 		t.Errorf("%v", err)
 	}
-	req, err := http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{}))
-	must(t, err)
+	req := check.Must(http.NewRequest("PUT", "http://node/v1/config", io.NopCloser(endless{})))(t)
 	if resp, err := r.client.Do(req); err == nil { // or the client was still writing when the node closed the connection
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Error(resp.Status)
 		}
 	}
-	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
-		t.Error(status)
-	}
+	r.gets(200, "GET", "/v1/fdb", "")
 }
 
 // A client that sends 100 MB before it reads, as many do, sees why they are refused.
@@ -148,8 +138,7 @@ func TestPutTooLongThenRead(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		must(t, err)
+		resp := check.Must(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		text, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "body: larger than 16777216 bytes") {
 			t.Errorf("%s: %s %s", what, resp.Status, text)
@@ -236,10 +225,8 @@ func TestDifferences(t *testing.T) {
 		{`{"l": []}`, `{"l": {}}`, `[{"op":"change","path":"l","old":[],"new":{}}]`},
 	} {
 		d := differ{list: []api.Difference{}}
-		old, err := treeOf([]byte(c.old))
-		must(t, err)
-		next, err := treeOf([]byte(c.next))
-		must(t, err)
+		old := check.Must(treeOf([]byte(c.old)))(t)
+		next := check.Must(treeOf([]byte(c.next)))(t)
 		d.value("", old, next)
 		if got, _ := json.Marshal(d.list); string(got) != c.want {
 			t.Errorf("%s -> %s: %s, want %s", c.old, c.next, got, c.want)

@@ -45,9 +45,7 @@ func adviseMetrics(err error) error {
 
 // adviseSocket adds advice to an error of a directory that the control socket needs.
 func adviseSocket(dir string, err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		err = path.Err // the path may be that of a temporary directory
-	}
+	err = errors.Unwrap(err) // without its path, which may be that of a temporary directory
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("directory %s: %w: make it for the user of the node, or choose another path", dir, err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
@@ -145,16 +143,7 @@ func (k *keeper[C, P]) unreadable(next *C, reread bool) error {
 }
 
 // withKeys has errors of the section name keys of the file.
-func (k *keeper[C, P]) withKeys(err error) error {
-	var errs setting.Errors
-	errors.As(err, &errs)
-	for _, e := range errs {
-		if e.Config != "" {
-			e.Config, e.Path = "", conf.Join(k.name, conf.Key(reflect.TypeFor[C](), e.Path))
-		}
-	}
-	return err
-}
+func (k *keeper[C, P]) withKeys(err error) error { return conf.Keyed[C](k.name, err) }
 
 // reconfigure has the plane that runs change. If none does, or it cannot, one is made.
 func (k *keeper[C, P]) reconfigure(next *C) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,33 +104,61 @@ func (r *running) write(text string) {
 // ask sends a request and returns status and body.
 func (r *running) ask(method, path, body string) (int, string) {
 	r.t.Helper()
-	req, err := http.NewRequest(method, "http://node"+path, strings.NewReader(body))
-	must(r.t, err)
-	resp, err := r.client.Do(req)
-	must(r.t, err)
+	req := check.Must(http.NewRequest(method, "http://node"+path, strings.NewReader(body)))(r.t)
+	resp := check.Must(r.client.Do(req))(r.t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	must(r.t, err)
+	text := check.Must(io.ReadAll(resp.Body))(r.t)
 	if !json.Valid(text) {
 		r.t.Errorf("%s %s: no JSON: %q", method, path, text)
 	}
 	return resp.StatusCode, string(text)
 }
 
+// gets sends a request, whose answer has to have a status and texts.
+func (r *running) gets(status int, method, path, body string, texts ...string) {
+	r.t.Helper()
+	got, answer := r.ask(method, path, body)
+	if got != status || slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(answer, s) }) {
+		r.t.Errorf("%s %s %.80s: %d %s, want %d %q", method, path, body, got, answer, status, texts)
+	}
+}
+
+// get returns what is at a path.
+func get[T any](r *running, path string) (x T) {
+	r.t.Helper()
+	_, text := r.ask("GET", path, "")
+	must(r.t, json.Unmarshal([]byte(text), &x))
+	return x
+}
+
 // open begins a stream, which ends with the test.
 func (r *running) open(path string) *http.Response {
 	r.t.Helper()
-	resp, err := r.client.Get("http://node" + path)
-	must(r.t, err)
+	resp := check.Must(r.client.Get("http://node" + path))(r.t)
 	r.t.Cleanup(func() { resp.Body.Close() })
 	return resp
+}
+
+// basic is a node with segments, without devices.
+func basic(t *testing.T) string {
+	return fmt.Sprintf(`{
+  "tunnels": [{"name": "vx", "local": "127.0.0.1", "port": %d}],
+  "segments": [
+    {"vni": 10, "tunnel": "vx", "flood": ["127.0.0.2"], "fdb": [{"mac": "02:00:00:00:00:09", "remote": "127.0.0.2"}],
+     "neighbours": {"mode": "suppress", "static": [{"ip": "10.0.10.9", "mac": "02:00:00:00:00:09"}]},
+     "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:ff:10"}, "policy": "p"},
+    {"vni": 20}
+  ],
+  "policies": [{"name": "p", "rules": [{"name": "web", "action": "allow", "protocol": 6}]}],
+  "vrfs": [{"name": "red", "routes": [{"prefix": "10.1.0.0/16", "via": [{"segment": 10, "ip": "10.0.10.9"}]}, {"prefix": "10.2.0.0/16"}]}],
+  "control": {"socket": "SOCKET"}
+}`, freePort(t))
 }
 
 // freePort returns a UDP port that nobody uses.
 func freePort(t *testing.T) int {
 	t.Helper()
-	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	must(t, err)
+	c := check.Must(net.ListenPacket("udp4", "127.0.0.1:0"))(t)
 	defer c.Close()
 	return c.LocalAddr().(*net.UDPAddr).Port
 }

@@ -59,8 +59,7 @@ func TestManySegments(t *testing.T) {
 		{"all deleted", manySegments(p.a.socket, 0, 0, never), 10000 + 2},
 	} {
 		begin := time.Now()
-		dry, err := c.SetConfig(ctx, step.config, &api.SetOptions{DryRun: true})
-		must(t, err)
+		dry := check.Must(c.SetConfig(ctx, step.config, &api.SetOptions{DryRun: true}))(t)
 		checked := time.Now()
 		done, err := c.SetConfig(ctx, step.config, nil)
 		must(t, err)
@@ -86,10 +85,8 @@ func (p *pair) tables(t *testing.T, c *api.Client, want int) {
 	t.Helper()
 	ctx := t.Context()
 	begin := time.Now()
-	segments, err := c.Segments(ctx, nil)
-	must(t, err)
-	floods, err := c.Floods(ctx)
-	must(t, err)
+	segments := check.Must(c.Segments(ctx, nil))(t)
+	floods := check.Must(c.Floods(ctx))(t)
 	if len(segments) != want || len(floods) != want {
 		t.Errorf("%d segments, %d flood lists, want %d", len(segments), len(floods), want)
 	}

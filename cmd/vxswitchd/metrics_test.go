@@ -40,11 +40,9 @@ func withMetricsOf(t *testing.T, text, addr string) (*running, string) {
 func getMetrics(t *testing.T, addr, path string) (int, string) {
 	t.Helper()
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := c.Get("http://" + addr + path)
-	must(t, err)
+	resp := check.Must(c.Get("http://" + addr + path))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	must(t, err)
+	text := check.Must(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(text)
 }
 
@@ -120,8 +118,7 @@ func TestFloodingScrapers(t *testing.T) {
 	}
 	c := from(3)
 	for range 30 {
-		resp, err := c.Get("http://" + addr + "/metrics")
-		must(t, err)
+		resp := check.Must(c.Get("http://" + addr + "/metrics"))(t)
 		io.Copy(io.Discard, resp.Body)
 		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
 			t.Error(resp.Status)
@@ -134,8 +131,7 @@ func TestFloodingScrapers(t *testing.T) {
 func TestStalledScrapers(t *testing.T) {
 	_, addr := withMetrics(t, "127.0.0.1:0")
 	for range maxScrapers {
-		c, err := net.Dial("tcp", addr)
-		must(t, err)
+		c := check.Must(net.Dial("tcp", addr))(t)
 		defer c.Close()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -143,8 +139,7 @@ func TestStalledScrapers(t *testing.T) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: d.DialContext}}
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/healthz", addr), nil)
-	resp, err := c.Do(req)
-	must(t, err)
+	resp := check.Must(c.Do(req))(t)
 	resp.Body.Close()
 	if resp.StatusCode != 200 {
 		t.Error(resp.Status)

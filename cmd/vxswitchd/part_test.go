@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/api"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -43,10 +44,8 @@ func TestPart(t *testing.T) {
 		{"delete name", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, added, o) }, "del policies[a/b c]"},
 		{"delete", func(o *api.SetOptions) (api.ConfigChange, error) { return c.DeletePart(ctx, segment, o) }, "del segments[vni 30]"},
 	} {
-		dry, err := x.do(&api.SetOptions{DryRun: true})
-		must(t, err)
-		done, err := x.do(nil)
-		must(t, err)
+		dry := check.Must(x.do(&api.SetOptions{DryRun: true}))(t)
+		done := check.Must(x.do(nil))(t)
 		if len(done.Differences) != 1 || done.Differences[0].Op+" "+done.Differences[0].Path != x.want || !done.Applied || dry.Applied ||
 			fmt.Sprint(dry.Differences) != fmt.Sprint(done.Differences) {
 			t.Errorf("%s: %+v, a dry run said %+v", x.what, done, dry)
@@ -140,9 +139,7 @@ func TestPartRefused(t *testing.T) {
 		{"PUT", "segments/16777216", `{"vni": 10}`, 422, `must be a VNI, 0 to 16777215`},
 		{"PUT", "ports/nope0", `{"name": "nope0", "type": "packet"}`, 422, "nope0"},
 	} {
-		if status, text := r.ask(x.method, "/v1/config/"+x.path, x.body); status != x.status || !strings.Contains(text, x.want) {
-			t.Errorf("%s %s %s: %d %s, want %d %s", x.method, x.path, x.body, status, text, x.status, x.want)
-		}
+		r.gets(x.status, x.method, "/v1/config/"+x.path, x.body, x.want)
 	}
 	var refused *api.Error
 	if _, err := c.SetPart(ctx, api.Part{List: "segments", Name: "10"}, make([]byte, 100<<20), nil); !errors.As(err, &refused) || refused.Status != 413 {
@@ -175,8 +172,7 @@ func TestPartRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	segments, err := c.Segments(t.Context(), nil)
-	must(t, err)
+	segments := check.Must(c.Segments(t.Context(), nil))(t)
 	if len(segments) != 2+n {
 		t.Errorf("%d segments, want %d", len(segments), 2+n)
 	}

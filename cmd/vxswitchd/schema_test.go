@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
@@ -27,12 +28,10 @@ import (
 // compiled returns the schema, which is one itself: compiling it compares it with that of its draft.
 func compiled(t testing.TB) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	must(t, err)
+	doc := check.Must(jsonschema.UnmarshalJSON(bytes.NewReader(schema)))(t)
 	c := jsonschema.NewCompiler()
 	must(t, c.AddResource("schema.json", doc))
-	s, err := c.Compile("schema.json")
-	must(t, err)
+	s := check.Must(c.Compile("schema.json"))(t)
 	return s
 }
 
@@ -115,14 +114,10 @@ const longFile = `{
 
 // The defaults that the node says it has are those of the schema, which has them from the comments.
 func TestSchemaDefaults(t *testing.T) {
-	cfg, err := file.Parse([]byte(longFile))
-	must(t, err)
-	was, err := treeOf([]byte(longFile))
-	must(t, err)
-	is, err := treeOf(effective(cfg))
-	must(t, err)
-	root, err := treeOf(schema)
-	must(t, err)
+	cfg := check.Must(file.Parse([]byte(longFile)))(t)
+	was := check.Must(treeOf([]byte(longFile)))(t)
+	is := check.Must(treeOf(effective(cfg)))(t)
+	root := check.Must(treeOf(schema))(t)
 	n, spaces := 0, strings.NewReplacer(" ", "", ",", "")
 	var compare func(path string, was, is any, of map[string]any)
 	compare = func(path string, was, is any, of map[string]any) {
@@ -331,7 +326,6 @@ func compiledPart(t *testing.T, part, root map[string]any) *jsonschema.Schema {
 	doc["$defs"] = root["$defs"]
 	c := jsonschema.NewCompiler()
 	must(t, c.AddResource("part.json", doc))
-	s, err := c.Compile("part.json")
-	must(t, err)
+	s := check.Must(c.Compile("part.json"))(t)
 	return s
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/cmd/internal/file"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 )
 
 // A change over the socket does not undo a reload by SIGHUP that comes while it is made.
 func TestReloadDuringChange(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
 	file := filepath.Join(t.TempDir(), "node.json")
 	must(t, os.WriteFile(file, []byte(`{"segments": [{"vni": 40}]}`), 0o644))
@@ -60,25 +60,21 @@ func TestReloadDuringChange(t *testing.T) {
 
 // A change that would move the socket, and fails, leaves no file of ports where the socket would have been.
 func TestFailedMoveOfSocket(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
-	dir, err := os.MkdirTemp(folder, "")
-	must(t, err)
+	dir := check.Must(os.MkdirTemp(folder, ""))(t)
 	d := &daemon{n: n, out: io.Discard}
 	d.api = newServer(n, silent, d.reload, d.apply)
 	defer d.close()
 	apply := func(socket, tunnels string) error {
-		cfg, err := file.Parse(fmt.Appendf(nil, `{"control": {"socket": %q}, "tunnels": [%s], "ports": [{"name": "pod1", "owner": "somebody"}]}`, filepath.Join(dir, socket), tunnels))
-		must(t, err)
+		cfg := check.Must(file.Parse(fmt.Appendf(nil, `{"control": {"socket": %q}, "tunnels": [%s], "ports": [{"name": "pod1", "owner": "somebody"}]}`, filepath.Join(dir, socket), tunnels)))(t)
 		return d.apply(cfg)
 	}
 	must(t, apply("a", ""))
 	if err := apply("b", `{"name": "vx", "local": "192.0.2.77"}`); err == nil {
 		t.Fatal("no error")
 	}
-	files, err := os.ReadDir(dir)
-	must(t, err)
+	files := check.Must(os.ReadDir(dir))(t)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name())
@@ -91,8 +87,7 @@ func TestFailedMoveOfSocket(t *testing.T) {
 // What is wrong with a configuration of the socket is called by the name that it has there, also where it contradicts what a control
 // plane provides.
 func TestRefusedBesideProvided(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
 	d := &daemon{file: "node.json", n: n, out: io.Discard}
 	d.api = newServer(n, silent, d.reload, d.apply)

@@ -57,9 +57,7 @@ func TestSocket(t *testing.T) {
 	r.write(strings.Replace(string(text), old, old+"2", 1))
 	r.ask("POST", "/v1/reload", "")
 	r.socket += "2"
-	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
-		t.Error(status)
-	}
+	r.gets(200, "GET", "/v1/fdb", "")
 	if _, err := os.Lstat(old); !os.IsNotExist(err) {
 		t.Errorf("the old socket: %v", err)
 	}
@@ -93,9 +91,7 @@ func TestSocketTaken(t *testing.T) {
 	if code, text := another("/dev/null/sock"); code != 1 || !strings.Contains(text, "control socket /dev/null/sock: ") || !strings.Contains(text, "not a directory") {
 		t.Errorf("%d %q", code, text)
 	}
-	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
-		t.Error(status)
-	}
+	r.gets(200, "GET", "/v1/fdb", "")
 	r.stop()
 
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.socket, Net: "unix"})

@@ -10,19 +10,18 @@ import (
 	"github.com/vxswitch/vxswitch/api"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 )
 
 // The tables say in which VLAN a port is, in each of its segments, and whether that is one of service tags.
 func TestVLANsInTables(t *testing.T) {
-	n, err := node.New(nil)
-	must(t, err)
+	n := check.Must(node.New(nil))(t)
 	defer n.Close()
 	p := port.NewPipe(&port.PipeConfig{Name: "p"})
 	for i, m := range []node.Member{{}, {VLAN: 5}, {VLAN: 5, Service: true}, {VLAN: 4094, Service: true}} {
-		v, err := n.Segment(frame.VNI(i), nil)
-		must(t, err)
+		v := check.Must(n.Segment(frame.VNI(i), nil))(t)
 		must(t, v.Add(p, &m))
 		vsi := n.Segments()[i]
 		must(t, vsi.FDB().Set(frame.MAC{2, 0, 0, 0, 0, 1}, vsi.Attachments()[0].Dest(0), fdb.Static))
@@ -45,8 +44,7 @@ func TestVLANsInTables(t *testing.T) {
 
 // Members of one port in one segment are told apart by their names; that of the port stands for one alone, or shows all.
 func TestMembersInTables(t *testing.T) {
-	n, err := node.New(&node.Options{Owners: []string{owner}})
-	must(t, err)
+	n := check.Must(node.New(&node.Options{Owners: []string{owner}}))(t)
 	defer n.Close()
 	s := newServer(n, silent, nil, nil)
 	defer s.close()
@@ -55,8 +53,7 @@ func TestMembersInTables(t *testing.T) {
 		s.http.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 		return w.Code, w.Body.String()
 	}
-	v, err := n.Segment(30, nil)
-	must(t, err)
+	v := check.Must(n.Segment(30, nil))(t)
 	p := port.NewPipe(&port.PipeConfig{Name: "p"})
 	for _, m := range []node.Member{{VLAN: 5}, {VLAN: 6}, {VLAN: 6, Service: true}, {}} {
 		must(t, v.Add(p, &m))

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/discovery"
 	registry "github.com/vxswitch/vxswitch/discovery/etcd"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -34,10 +35,7 @@ type member struct {
 
 func join(t *testing.T, s *etcdlab.Server, network uint32, addr, name string) *member {
 	m := &member{t: t, proxy: etcdlab.NewProxy(t, s.Addr), ended: make(chan error, 1)}
-	r, err := registry.New(&registry.Config{TTL: ttl, Settings: etcd.Settings{Endpoints: []string{"http://" + m.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: time.Second}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(registry.New(&registry.Config{TTL: ttl, Settings: etcd.Settings{Endpoints: []string{"http://" + m.proxy.Addr}, Timeout: 2 * time.Second, KeepAlive: time.Second}}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	m.end = cancel
 	go func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/evpn"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
@@ -44,9 +45,7 @@ const datapath = "VXSWITCH_EVPN_DATAPATH"
 func startNode(t *testing.T, h *netns.Host, by ...string) *ours {
 	socket := filepath.Join(t.TempDir(), "sock")
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	o := &ours{t: t, proc: h.Start(by[0], append(by[1:], program+"="+socket, exe)...)}
 	o.proc.Want("ready")
 	if o.conn, err = net.Dial("unix", socket); err != nil {
@@ -64,9 +63,7 @@ func (o *ours) ask(format string, args ...any) (at time.Time) {
 	if err == nil {
 		_, err = fmt.Fscanln(o.in, &nano)
 	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	check.OK(o.t, err)
 	return time.Unix(0, nano)
 }
 

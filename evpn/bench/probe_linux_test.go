@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -72,9 +73,7 @@ type probe struct {
 func startProbe(t *testing.T, h *netns.Host, from, to string) *probe {
 	socket := filepath.Join(t.TempDir(), "probe")
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	p := &probe{t: t, proc: h.Start(ahead[0], append(ahead[1:], probeProgram+"="+socket, exe, from, to)...)}
 	p.proc.Want("ready")
 	if p.conn, err = net.Dial("unix", socket); err != nil {
@@ -93,19 +92,14 @@ func (p *probe) took(w way) (list []float64) {
 	if err == nil {
 		line, err = p.in.ReadString('\n')
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	check.OK(p.t, err)
 	fields := strings.Fields(line)
 	lost, _ := strconv.Atoi(fields[0])
 	if lost != 0 {
 		p.t.Errorf("%d of %d frames between two ports are lost", lost, lost+len(fields)-1)
 	}
 	for _, f := range fields[1:] {
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		v := check.Must(strconv.ParseFloat(f, 64))(p.t)
 		list = append(list, v/1000)
 	}
 	if len(list) == 0 {
@@ -241,10 +235,7 @@ func openPort(name string) (int, error) {
 func busy(t *testing.T) (stop func()) {
 	var list []*netns.Process
 	for range 2 {
-		p, err := netns.Start(t.Context(), "", "sh", "-c", "while :; do :; done")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Must(netns.Start(t.Context(), "", "sh", "-c", "while :; do :; done"))(t)
 		t.Cleanup(p.Kill)
 		list = append(list, p)
 	}

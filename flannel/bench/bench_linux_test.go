@@ -148,9 +148,7 @@ func (b *bench) packet(t *testing.T) {
 					first <- time.Now()
 				}()
 				begun := time.Now()
-				if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(l.etcd.Do(t.Context(), l.put(key, value)))(t)
 				took[i] = (<-first).Sub(begun).Seconds() * 1000
 				l.remove(firstNews)
 				quiet(in)
@@ -172,9 +170,7 @@ func (b *bench) watch(t *testing.T) {
 		took := make([]float64, b.puts)
 		for i := range took {
 			begun := time.Now()
-			if _, err := l.etcd.Do(t.Context(), l.put(key, value)); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(l.etcd.Do(t.Context(), l.put(key, value)))(t)
 			<-seen
 			took[i] = time.Since(begun).Seconds() * 1000
 			l.remove(firstNews)
@@ -271,9 +267,7 @@ func (b *bench) large(t *testing.T) {
 		wire := memory.NewNetwork(nil)
 		before := heap()
 		m, err := newRouted(&flannel.Registry{KV: store.KV()}, netip.MustParseAddr("192.0.2.1"), func(x *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(x.AddrPort(), nil) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		begun := time.Now()
 		ended := m.run(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -48,10 +49,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.etcd.Close() })
-	g, err := l.etcd.Grant(t.Context(), 24*3600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Must(l.etcd.Grant(t.Context(), 24*3600))(t)
 	l.lease = g.ID
 	return l
 }
@@ -79,18 +77,14 @@ func (l *lab) fill(n int) {
 			key, value := lease(firstMany, i, somebody(i))
 			ops = append(ops, l.put(key, value))
 		}
-		if _, err := l.etcd.Txn(l.t.Context()).Then(ops...).Commit(); err != nil {
-			l.t.Fatal(err)
-		}
+		check.Must(l.etcd.Txn(l.t.Context()).Then(ops...).Commit())(l.t)
 	}
 }
 
 // remove removes the leases whose subnets begin with a number behind "10.".
 func (l *lab) remove(second int) {
 	l.t.Helper()
-	if _, err := l.etcd.Delete(l.t.Context(), fmt.Sprintf("%s/subnets/10.%d.", flanneldlab.Prefix, second), clientv3.WithPrefix()); err != nil {
-		l.t.Fatal(err)
-	}
+	check.Must(l.etcd.Delete(l.t.Context(), fmt.Sprintf("%s/subnets/10.%d.", flanneldlab.Prefix, second), clientv3.WithPrefix()))(l.t)
 }
 
 // A contender is a kind of node.
@@ -119,10 +113,7 @@ func contenders() []contender {
 			return h.Start(vxflanneld, "-etcd-endpoints", l.Way(h), "-iface", "eth0", "-subnet-file", file, "-datapath", "kernel")
 		}, "ready subnet="},
 		{"l3", pod, func(l *lab, h *netns.Host, _ string) *netns.Proc {
-			exe, err := os.Executable()
-			if err != nil {
-				l.t.Fatal(err)
-			}
+			exe := check.Must(os.Executable())(l.t)
 			return h.Start("env", program+"=l3", exe, l.Way(h), strings.TrimSuffix(l.underlay(h), "/24"))
 		}, "pod is there"},
 	}

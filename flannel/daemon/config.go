@@ -1,9 +1,7 @@
 package daemon
 
 import (
-	"errors"
 	"net/netip"
-	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/setting"
-	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // DefaultSubnetFile is where CNI plugins look.
@@ -139,16 +136,4 @@ func (c *Config) CheckFiles() error {
 	w := setting.Of(configName)
 	w.Add("", c.Config.CheckFiles())
 	return w.Err()
-}
-
-// keyed has errors of settings name their keys in a file.
-func keyed(err error) error {
-	var errs setting.Errors
-	errors.As(err, &errs)
-	for _, e := range errs {
-		if e.Config == configName {
-			e.Config, e.Path = "", conf.Key(reflect.TypeFor[Config](), e.Path)
-		}
-	}
-	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/routed"
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // A Daemon makes a node one of a flannel network: it finds the interface to other nodes, keeps a lease, writes the subnet file, and
@@ -151,7 +152,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // connect returns the store of the settings. With a user name it has to reach etcd, for which it tries until ctx ends.
 func (d *Daemon) connect(ctx context.Context) (*etcd.Store, error) {
 	if err := d.cfg.CheckFiles(); err != nil {
-		return nil, keyed(err)
+		return nil, conf.Keyed[Config]("", err)
 	}
 	for {
 		kv, err := etcd.Open(ctx, &d.cfg.Config)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -39,9 +40,7 @@ func runConfig(t *testing.T, n *node.Node, h *netns.Host, store flannel.Store, c
 	t.Helper()
 	ready := make(chan int, 1)
 	d, err := New(c, &Options{Node: n, Store: store, Ready: func(_ flannel.Status, mtu int) { ready <- mtu }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{Daemon: d, node: n, ended: make(chan error, 1)}
 	go h.Do(func() { r.ended <- d.Run(ctx) })
@@ -74,10 +73,7 @@ func host(t *testing.T) (*netns.Host, *node.Node) {
 	n := netns.New(t)
 	h := n.Host("h")
 	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
-	x, err := node.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Must(node.New(nil))(t)
 	t.Cleanup(func() { x.Close() })
 	return h, x
 }
@@ -88,9 +84,7 @@ func TestEtcdIsAway(t *testing.T) {
 	c := &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(t.TempDir(), "subnet.env")}
 	c.Endpoints, c.Username, c.Password, c.Timeout = []string{"http://192.0.2.9:2379"}, "node", "pod", 200*time.Millisecond
 	d, err := New(c, &Options{Node: x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go h.Do(func() { ended <- d.Run(ctx) })
@@ -111,13 +105,9 @@ func TestPasswordFile(t *testing.T) {
 	dir := t.TempDir()
 	c := &Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: filepath.Join(dir, "subnet.env")}
 	c.Username, c.PasswordFile = "node", filepath.Join(dir, "password")
-	if err := syscall.Mkfifo(c.PasswordFile, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Mkfifo(c.PasswordFile, 0o600))
 	d, err := New(c, &Options{Node: x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ended := make(chan error, 1)
 	go h.Do(func() { ended <- d.Run(t.Context()) })
 	select {
@@ -138,14 +128,9 @@ func TestDaemonL3(t *testing.T) {
 	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
 	wire := memory.NewNetwork(nil)
 	t.Cleanup(func() { wire.Close() })
-	x, err := node.New(&node.Options{Owners: []string{flannel.DefaultOwner}, Listen: func(t *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(t.AddrPort(), nil) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Must(node.New(&node.Options{Owners: []string{flannel.DefaultOwner}, Listen: func(t *node.Tunnel) (vtep.Underlay, error) { return wire.Listen(t.AddrPort(), nil) }}))(t)
 	t.Cleanup(func() { x.Close() })
-	if err := x.Apply(&node.Config{Segments: []node.Segment{{VNI: 200}}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, x.Apply(&node.Config{Segments: []node.Segment{{VNI: 200}}}))
 	m := flannel.NewMemory(vxlanJSON)
 	t.Cleanup(func() { m.Close() })
 	store := &flannel.Registry{KV: m.KV()}
@@ -200,18 +185,12 @@ func TestDaemonL3(t *testing.T) {
 func TestLeaveWhatIsAnothers(t *testing.T) {
 	h, x := host(t)
 	file := filepath.Join(t.TempDir(), "subnet.env")
-	if err := os.WriteFile(file, []byte("FLANNEL_MTU=1450\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte("FLANNEL_MTU=1450\n"), 0o600))
 	d, err := New(&Config{Pods: 200, Iface: []string{"eth0"}, SubnetFile: file}, &Options{Node: x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	h.Do(func() {
 		release, err := alone(t.Context(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer release()
 		if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another process on this host keeps it") {
 			t.Error(err)
@@ -262,9 +241,7 @@ func TestLeaveAfterAnError(t *testing.T) {
 	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
 	h.IP("route", "add", "default", "via", "192.0.2.254")
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	p := h.Start("env", "VXFLANNELD_TEST=leave", exe)
 	p.Want("it ends: subnet file: open /proc/self/subnet.env")
 	p.Want("its device: <nil>")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -51,10 +52,7 @@ func TestProgramKubernetes(t *testing.T) {
 	h := n.Router("n1")
 	n.Plug(h, "192.0.2.1/24", n.Switch("sw"))
 	h.Addr("eth0", "192.0.2.99/24")
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Must(os.Executable())(t)
 	dir := t.TempDir()
 	told := filepath.Join(dir, "told")
 	p := h.Start("env", "VXFLANNELD_TEST=1", "NODE_NAME=worker", exe, "-kube-subnet-mgr", "-subnet-file", filepath.Join(dir, "subnet.env"), "-net-config-path", told)
@@ -83,10 +81,7 @@ func TestProgramRefused(t *testing.T) {
 	n := netns.New(t)
 	h := n.Host("n1")
 	n.Plug(h, "192.0.2.99/24", n.Switch("sw"))
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Must(os.Executable())(t)
 	dir := t.TempDir()
 	out, err := h.Try(t.Context(), "env", "VXFLANNELD_TEST=1", "NODE_NAME=worker", exe, "-kube-subnet-mgr", "-datapath", "kernel", "-iface", "eth0",
 		"-subnet-file", filepath.Join(dir, "subnet.env"), "-net-config-path", filepath.Join(dir, "told"))

@@ -14,9 +14,7 @@ import (
 func TestAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "subnet.env")
 	release, err := alone(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := alone(t.Context(), file); err == nil || !strings.Contains(err.Error(), "another process on this host keeps it") {
 		t.Error(err)
 	}
@@ -36,10 +34,7 @@ func TestAlone(t *testing.T) {
 		other()
 	}
 	time.AfterFunc(100*time.Millisecond, release)
-	again, err := alone(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := check.Must(alone(t.Context(), file))(t)
 	again()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -59,20 +60,14 @@ func (p *program) start(t *testing.T) {
 // launch starts the program, and does not wait for it.
 func (p *program) launch(t *testing.T) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Must(os.Executable())(t)
 	p.Proc = p.host.Start("env", append([]string{"VXFLANNELD_TEST=1", exe, "-etcd-endpoints", p.way, "-iface", "eth0", "-subnet-file", p.file, "-v", "1"}, p.args...)...)
 }
 
 // read returns the subnet file and its subnet.
 func (p *program) read(t *testing.T) (string, flannel.Subnet) {
 	t.Helper()
-	b, err := os.ReadFile(p.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Must(os.ReadFile(p.file))(t)
 	return string(b), flannel.PreviousSubnet(b)
 }
 
@@ -225,10 +220,7 @@ func TestMigration(t *testing.T) {
 	p := &program{host: x.Host, file: x.File, way: l.Way(x.Host)}
 	x.Stop()
 
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Must(os.Executable())(t)
 	out, err := x.Host.Try(t.Context(), "env", "VXFLANNELD_TEST=1", exe, "-etcd-endpoints", p.way, "-iface", "eth0", "-subnet-file", p.file)
 	if err == nil || !strings.Contains(out, "ip link delete flannel.1") {
 		t.Errorf("beside flanneld's device: %v, %s", err, out)

@@ -4,17 +4,12 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestMasquerade(t *testing.T) {
-	n, err := flannel.ParseNetwork([]byte(`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := flannel.ParseKey("10.3.7.0-24&fc00:3:0:7::-64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Must(flannel.ParseNetwork([]byte(`{"Network": "10.3.0.0/16", "EnableIPv6": true, "IPv6Network": "fc00:3::/48", "Backend": {"Type": "vxlan"}}`)))(t)
+	own := check.Must(flannel.ParseKey("10.3.7.0-24&fc00:3:0:7::-64"))(t)
 	const want = `table inet vxflanneld
 delete table inet vxflanneld
 table inet vxflanneld {

@@ -253,7 +253,7 @@ func listenable(host string) bool {
 // flagged calls settings by their flags.
 func flagged(err error) error {
 	var errs setting.Errors
-	if e := (*setting.Error)(nil); !errors.As(keyed(err), &errs) && errors.As(err, &e) {
+	if e := (*setting.Error)(nil); !errors.As(conf.Keyed[Config]("", err), &errs) && errors.As(err, &e) {
 		errs = setting.Errors{e}
 	}
 	for _, e := range errs {

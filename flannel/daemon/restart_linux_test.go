@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 )
@@ -185,10 +186,7 @@ func TestLeftByAnotherNetwork(t *testing.T) {
 	p := start(t, l, 11)
 	p.host.IP("tuntap", "add", "flannel.x", "mode", "tap")
 	p.host.IP("link", "add", "flannel.9", "type", "bridge")
-	open, err := port.OpenTAP("flannel.8", &port.DeviceConfig{Namespace: p.host.NS, Persistent: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	open := check.Must(port.OpenTAP("flannel.8", &port.DeviceConfig{Namespace: p.host.NS, Persistent: true}))(t)
 	defer open.Close()
 	p.host.IP("link", "set", "flannel.8", "down")
 	devices := func() (list []string) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -37,9 +38,7 @@ func TestBehindNAT(t *testing.T) {
 				local <- t.Local
 				return wire.Listen(t.AddrPort(), nil)
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			t.Cleanup(func() { d.Close() })
 			m := flannel.NewMemory(x.network)
 			t.Cleanup(func() { m.Close() })
@@ -68,10 +67,7 @@ func TestBehindNAT(t *testing.T) {
 // runIn runs a daemon in a host. stop ends it, and returns what Run has returned.
 func runIn(t *testing.T, h *netns.Host, c *Config, o *Options) (stop func() error) {
 	t.Helper()
-	d, err := New(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := check.Must(New(c, o))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go h.Do(func() { ended <- d.Run(ctx) })
@@ -89,9 +85,7 @@ func TestStopped(t *testing.T) {
 	x, err := node.New(&node.Options{Owners: []string{flannel.DefaultOwner}, Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 		return memory.NewNetwork(nil).Listen(t.AddrPort(), nil)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { x.Close() })
 	wantSoon := func(t *testing.T, stop func() error) {
 		t.Helper()
@@ -119,9 +113,7 @@ func TestStopped(t *testing.T) {
 	t.Run("nft takes its time", func(t *testing.T) {
 		dir := t.TempDir()
 		begun := filepath.Join(dir, "begun")
-		if err := os.WriteFile(filepath.Join(dir, "nft"), []byte("#!/bin/sh\n>"+begun+"\nexec sleep 8\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, "nft"), []byte("#!/bin/sh\n>"+begun+"\nexec sleep 8\n"), 0o755))
 		t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 		m := flannel.NewMemory(vxlanJSON)
 		defer m.Close()
@@ -136,9 +128,7 @@ func TestStopped(t *testing.T) {
 // Who asks for health and stays is not kept.
 func TestHealthConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { serve(ctx, l, func() bool { return true }) })
@@ -152,9 +142,7 @@ func TestHealthConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer c.Close()
 			fmt.Fprint(c, request)
 			c.SetReadDeadline(time.Now().Add(15 * time.Second))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -20,14 +21,8 @@ var want = flannel.Request{Attrs: flannel.Attrs{Type: "vxlan", IPv4: flannel.End
 func (l *lab) acquire(r *flannel.Registry) *flannel.Own {
 	l.t.Helper()
 	l.setNetwork(networkJSON)
-	n, err := r.Network(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	own, err := r.Acquire(l.t.Context(), n, want)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	n := check.Must(r.Network(l.t.Context()))(l.t)
+	own := check.Must(r.Acquire(l.t.Context(), n, want))(l.t)
 	return own
 }
 
@@ -45,16 +40,12 @@ func TestAnswerLost(t *testing.T) {
 		t.Fatalf("%v, %+v", err, own.Record)
 	}
 	l.proxy.Heal()
-	if err := r.Renew(t.Context(), own); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Renew(t.Context(), own))
 	if list, err := r.KV.List(t.Context()); err != nil || len(list) != 1 || !list[0].Ours || list[0].Revision != own.Record.Revision {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for range 10 {
-		if err := r.Renew(t.Context(), own); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Renew(t.Context(), own))
 	}
 	if got := strings.Count(s.Ctl(t, "lease", "list"), "\n"); got > 1+3 { // the heading, the key's, and those of the lost answer
 		t.Errorf("%d leases in etcd after 10 renewals", got-1)
@@ -66,9 +57,7 @@ func TestSilence(t *testing.T) {
 	l := newLab(t, etcdlab.Start(t, etcdlab.Options{}))
 	l.cfg.Timeout, l.cfg.KeepAlive = time.Second, 500*time.Millisecond
 	s := l.store()
-	if _, err := s.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(s.List(t.Context()))(t)
 	l.proxy.Silence()
 	begun := time.Now()
 	_, err := s.List(t.Context())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -39,9 +40,7 @@ func TestTLS(t *testing.T) {
 		c, want := l.cfg, f.want
 		f.change(&c)
 		x, err := etcd.New(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if _, err := x.List(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
@@ -77,14 +76,9 @@ func TestAuth(t *testing.T) {
 	}
 	l.cfg.Username, l.cfg.Password, l.cfg.TTL = "node", "pod", time.Minute
 	r := &flannel.Registry{KV: l.store()}
-	n, err := r.Network(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Must(r.Network(t.Context()))(t)
 	own, err := r.Acquire(t.Context(), n, want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if err := r.Renew(t.Context(), own); err != nil {
 		t.Error(err)
 	}
@@ -106,9 +100,7 @@ func TestAuth(t *testing.T) {
 	c := l.cfg
 	c.Prefix = "/other"
 	x, err := etcd.New(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer x.Close()
 	if _, err := x.List(t.Context()); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("another prefix: %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/storetest"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -49,10 +50,7 @@ func newLab(t *testing.T, s *etcdlab.Server) *lab {
 
 func (l *lab) store() *etcd.Store {
 	l.t.Helper()
-	s, err := etcd.New(&l.cfg)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	s := check.Must(etcd.New(&l.cfg))(l.t)
 	l.t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -53,9 +53,7 @@ func inHost(t *testing.T, h *netns.Host, m *flannel.Memory, change func(*hosted.
 		h.Do(func() { u, err = underlay.ListenUDP(x.AddrPort(), &x.UDPConfig) })
 		return u, err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	a := &alone{t: t, ended: make(chan error, 1)}
 	hc := &hosted.Config{Node: n, Namespace: h.NS, Link: "eth0", Persistent: true, Log: slog.New(slog.NewTextHandler(&a.log, nil))}
 	store := &flannel.Registry{KV: m.KV(), Rand: func(int) int { return 0 }} // the first that is free: none that other puts
@@ -64,9 +62,7 @@ func inHost(t *testing.T, h *netns.Host, m *flannel.Memory, change func(*hosted.
 		change(hc, pc)
 	}
 	shape, err := hosted.New(hc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	a.shape = &counted{Shape: shape}
 	pc.Shape = a.shape
 	if a.Plane, err = flannel.NewPlane(pc); err != nil {

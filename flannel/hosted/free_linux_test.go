@@ -21,12 +21,10 @@ func TestForeignDevice(t *testing.T) {
 
 // A segment of the node with the network's VNI does not become that of the network.
 func TestForeignSegment(t *testing.T) {
-	n, err := node.New(nil)
-	check.OK(t, err)
+	n := check.Must(node.New(nil))(t)
 	defer n.Close()
 	check.OK(t, n.Apply(&node.Config{Segments: []node.Segment{{VNI: 7}}}))
-	s, err := New(&Config{Node: n, Device: "vxs-none7"})
-	check.OK(t, err)
+	s := check.Must(New(&Config{Node: n, Device: "vxs-none7"}))(t)
 	network, err := flannel.ParseNetwork([]byte(`{"Network": "10.3.0.0/16", "Backend": {"Type": "vxlan", "VNI": 7}}`))
 	check.OK(t, err)
 	own := &flannel.Own{Lease: flannel.Lease{Subnet: flannel.Subnet{IPv4: netip.MustParsePrefix("10.3.1.0/24")}, Attrs: flannel.Attrs{Type: "vxlan",

@@ -56,17 +56,10 @@ func (m *member) start(change func(p *flannel.PlaneConfig)) {
 		m.host.Do(func() { u, err = underlay.ListenUDP(x.AddrPort(), &x.UDPConfig) })
 		return u, err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shape, err := hosted.New(&hosted.Config{Node: n, Namespace: m.host.NS, Link: "eth0", Log: slog.New(slog.NewTextHandler(&m.log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	shape := check.Must(hosted.New(&hosted.Config{Node: n, Namespace: m.host.NS, Link: "eth0", Log: slog.New(slog.NewTextHandler(&m.log, nil))}))(t)
 	s, err := etcd.New(&etcd.Config{Endpoints: []string{m.lab.Etcd.URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	c := &flannel.PlaneConfig{Store: &flannel.Registry{KV: s}, Shape: shape, OneMAC: true,
 		PublicIP: netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", m.i)), PublicIPv6: netip.MustParseAddr(fmt.Sprintf("2001:db8::%d", m.i))}
 	if change != nil {
@@ -132,9 +125,7 @@ func TestFlanneld(t *testing.T) {
 			t.Errorf("MTU %s, MAC %s", mtu, a.host.MAC("flannel.1"))
 		}
 		before := a.Status().Own
-		if err := a.stop(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, a.stop())
 		if got := a.host.Run("ip", "route", "show", "proto", "118"); got != "" {
 			t.Errorf("routes are left: %s", got)
 		}
@@ -182,9 +173,7 @@ func TestDirect(t *testing.T) {
 			if name == "host-gw" {
 				return
 			}
-			if err := a.SetLinks(nil); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, a.SetLinks(nil))
 			tunnel = a.host.Capture("eth0", "udp port 8472")
 			if ttl := a.pod.PingTTL(b.Pod.IPv4.String()); ttl != 62 {
 				t.Errorf("TTL %d", ttl)

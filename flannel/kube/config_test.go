@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestConfig(t *testing.T) {
@@ -30,9 +32,6 @@ func TestConfig(t *testing.T) {
 	if _, err := New(nil); err == nil {
 		t.Error("nil: no error")
 	}
-	s, err := New(&Config{Node: "n", URL: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(New(&Config{Node: "n", URL: "http://127.0.0.1:1"}))(t)
 	s.Close()
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vxswitch/vxswitch/flannel"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 	"github.com/vxswitch/vxswitch/internal/lab/kubelab"
 )
@@ -30,9 +31,7 @@ func apply(t *testing.T, s *kubelab.Server, manifest string) {
 	t.Helper()
 	for doc := range strings.SplitSeq(manifest, "\n---\n") {
 		b, err := yaml.YAMLToJSON([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		var x struct{ Kind string }
 		if err := json.Unmarshal(b, &x); err != nil || paths[x.Kind] == "" {
 			t.Fatalf("%q, %v: %s", x.Kind, err, doc)
@@ -70,10 +69,7 @@ func newServer(t *testing.T, s *kubelab.Server) *lab {
 // The real kube-apiserver does what the fake one does, with the permissions of the manifest.
 func TestServer(t *testing.T) {
 	s := kubelab.Start(t)
-	manifest, err := os.ReadFile("vxflanneld.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := check.Must(os.ReadFile("vxflanneld.yaml"))(t)
 	apply(t, s, string(manifest))
 	apply(t, s, configMaps)
 	t.Run("cases", func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -123,15 +124,10 @@ func newSwitchd(t *testing.T, l *flanneldlab.Lab, host *netns.Host, config strin
 	if out, err := exec.Command("go", "build", "-C", "../../cmd", "-buildvcs=false", "-o", dir, "./vxswitchd", "./vxswitch-cni").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	short, err := os.MkdirTemp("", "routed") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := check.Must(os.MkdirTemp("", "routed"))(t) // the paths of sockets are short
 	t.Cleanup(func() { os.RemoveAll(short) })
 	s := &switchd{l: l, host: host, b: l.Theirs(2), bin: dir, ipam: ipam, file: filepath.Join(dir, "node.json"), socket: filepath.Join(short, "s")}
-	if err := os.WriteFile(s.file, []byte(strings.NewReplacer("SOCKET", s.socket, "FOLDER", dir).Replace(config)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(s.file, []byte(strings.NewReplacer("SOCKET", s.socket, "FOLDER", dir).Replace(config)), 0o644))
 	s.start()
 	return s
 }
@@ -150,9 +146,7 @@ func (s *switchd) wantPods(t *testing.T, own netip.Prefix, meanwhile func()) {
 			conf := filepath.Join(s.bin, kind+".conf")
 			text := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "flannel", "type": "vxswitch-cni", "vni": %d, "port": %q, "mtu": 1450, "socket": %q,
 				"ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "%v"}]], "routes": [{"dst": "0.0.0.0/0"}]}}`, podsVNI, kind, s.socket, s.bin+"/addresses", own)
-			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(conf, []byte(text), 0o644))
 			cni := func(command string) string {
 				t.Helper()
 				return s.host.Run("env", "CNI_COMMAND="+command, "CNI_CONTAINERID="+kind, "CNI_IFNAME=eth0", "CNI_NETNS="+netns.Folder+"/"+pod.NS, "CNI_PATH="+s.bin+":"+s.ipam,
@@ -193,9 +187,7 @@ func TestPlugin(t *testing.T) {
 	s := newSwitchd(t, l, l.Host(11), `{"control": {"socket": "SOCKET"}}`)
 	plane, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: inHost(t, l, s.host).kv()}, PublicIP: netip.MustParseAddr("192.0.2.11"),
 		Shape: &apiShape{Client: api.NewClient(s.socket), rows: map[control.Row]bool{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- plane.Run(ctx) }()

@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/flannel/routed"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
@@ -34,17 +35,12 @@ func (m *member) kernelPod(l *flanneldlab.Lab, name string) *flanneldlab.Pod {
 	t := m.pod.t
 	t.Helper()
 	p := &flanneldlab.Pod{Host: l.Net.Host(name)}
-	tap, err := port.OpenTAP(name, &port.DeviceConfig{Namespace: p.NS, MTU: 1430})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tap := check.Must(port.OpenTAP(name, &port.DeviceConfig{Namespace: p.NS, MTU: 1430}))(t)
 	pods, err := m.node.Segment(routed.DefaultPods, nil)
 	if err == nil {
 		err = pods.Add(tap, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	own := m.Status().Own.Subnet
 	for _, x := range []struct {
 		subnet netip.Prefix
@@ -146,18 +142,14 @@ func TestFlanneldDirectRouting(t *testing.T) {
 	pod.Ping("192.0.2.2", 1)
 
 	stop := pod.Pinging(near.Pod.IPv4.String())
-	if err := a.SetLinks([]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, a.SetLinks([]netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}))
 	sent, answered := stop()
 	if sent != answered {
 		t.Errorf("%d of %d pings answered while the links change", answered, sent)
 	}
 	wantCounts("without links", 4, 8, 4) // what comes from it is plain
 	stop = pod.Pinging(near.Pod.IPv4.String())
-	if err := a.SetLinks([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, a.SetLinks([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}))
 	if sent, answered = stop(); sent != answered {
 		t.Errorf("%d of %d pings answered while the links change back", answered, sent)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/etcd"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/etcdlab"
 )
 
@@ -19,10 +20,7 @@ func etcdStore(t *testing.T, s *etcdlab.Server, ttl time.Duration) (kv func() fl
 	return func() flannel.KV {
 		p := etcdlab.NewProxy(t, s.Addr)
 		*proxies = append(*proxies, p)
-		x, err := etcd.New(&etcd.Config{Endpoints: []string{"http://" + p.Addr}, TTL: ttl, Timeout: time.Second, KeepAlive: 200 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Must(etcd.New(&etcd.Config{Endpoints: []string{"http://" + p.Addr}, TTL: ttl, Timeout: time.Second, KeepAlive: 200 * time.Millisecond}))(t)
 		t.Cleanup(func() { x.Close() })
 		return x
 	}, proxies

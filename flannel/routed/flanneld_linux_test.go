@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel/etcd"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
 	"github.com/vxswitch/vxswitch/flannel/routed"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -20,10 +21,7 @@ func ours(t *testing.T, l *flanneldlab.Lab, i int, change func(p *flannel.PlaneC
 // inHost is a fabric whose next node is in a host.
 func inHost(t *testing.T, l *flanneldlab.Lab, h *netns.Host) *fabric {
 	return &fabric{t: t, in: h.Do, kv: func() flannel.KV {
-		s, err := etcd.New(&etcd.Config{Endpoints: []string{l.Etcd.URL}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Must(etcd.New(&etcd.Config{Endpoints: []string{l.Etcd.URL}}))(t)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}}
@@ -69,14 +67,9 @@ func TestFlanneldDualStack(t *testing.T) {
 	if ttl := a.pod.reach(b.Pod.IPv4); ttl != 62 {
 		t.Errorf("IPv4: TTL %d", ttl)
 	}
-	pods, err := a.node.Segment(routed.DefaultPods, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := check.Must(a.node.Segment(routed.DefaultPods, nil))(t)
 	p := newPod(t, "six", a.Status().Own.Subnet.IPv6.Addr().Next().Next(), podsMAC(11))
-	if err := pods.Add(p.pipe, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, pods.Add(p.pipe, nil))
 	if ttl := p.reach(b.Pod.IPv6); ttl != 62 {
 		t.Errorf("IPv6: TTL %d", ttl)
 	}

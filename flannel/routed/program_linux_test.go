@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/internal/flanneldlab"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -26,10 +27,7 @@ type running struct {
 // start starts the program, and returns its subnet.
 func (r *running) start(t *testing.T, ttl string) netip.Prefix {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Must(os.Executable())(t)
 	r.Proc = r.host.Start("env", programEnv+"="+strings.Join([]string{r.way, ttl, r.pod.NS}, " "), exe)
 	r.Want("ready ")
 	_, text, _ := strings.Cut(r.Output(), "ready ")

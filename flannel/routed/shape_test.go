@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/flannel"
 	"github.com/vxswitch/vxswitch/flannel/routed"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -56,23 +57,16 @@ func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Confi
 	t := f.t
 	t.Helper()
 	n, err := node.New(&node.Options{Owners: []string{"flannel"}, Listen: f.listen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	m := &member{node: n, ended: make(chan error, 1)}
-	var running sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	running.Go(func() { n.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait(); n.Close() })
+	t.Cleanup(func() { n.Close() })
+	check.Run(t, n.Run)
 	if f.config != nil {
 		if f.in(func() { err = n.Apply(f.config) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pods, err := n.Segment(routed.DefaultPods, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := check.Must(n.Segment(routed.DefaultPods, nil))(t)
 	m.start(f, i, change)
 	own := m.Status().Own
 	p := own.Subnet.IPv4
@@ -80,9 +74,7 @@ func (f *fabric) join(i int, change func(p *flannel.PlaneConfig, s *routed.Confi
 		p = own.Subnet.IPv6
 	}
 	m.pod = newPod(t, fmt.Sprint("pod", i), p.Addr().Next().Next(), podsMAC(i))
-	if err := pods.Add(m.pod.pipe, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, pods.Add(m.pod.pipe, nil))
 	return m
 }
 
@@ -99,9 +91,7 @@ func (m *member) start(f *fabric, i int, change func(p *flannel.PlaneConfig, s *
 		change(pc, sc)
 	}
 	shape, err := routed.New(sc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	pc.Shape = shape
 	if m.Plane, err = flannel.NewPlane(pc); err != nil {
 		t.Fatal(err)
@@ -191,9 +181,7 @@ func TestDualStack(t *testing.T) {
 		if err == nil {
 			err = pods.Add(p.pipe, nil)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return &member{pod: p}
 	}
 	everybody(t, 62, six(a, 1), six(b, 2))
@@ -237,17 +225,10 @@ func TestLeaves(t *testing.T) {
 	everybody(t, 62, a, c)
 	old := b.Status().Own.Subnet
 	b.start(f, 2, func(p *flannel.PlaneConfig, s *routed.Config) { p.Previous = old }) // and so with another pod of the same address
-	pods, err := b.node.Segment(routed.DefaultPods, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pods.Remove(b.pod.pipe); err != nil {
-		t.Fatal(err)
-	}
+	pods := check.Must(b.node.Segment(routed.DefaultPods, nil))(t)
+	check.OK(t, pods.Remove(b.pod.pipe))
 	p := newPod(t, "again", b.Status().Own.Subnet.IPv4.Addr().Next().Next(), podsMAC(2))
-	if err := pods.Add(p.pipe, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, pods.Add(p.pipe, nil))
 	b.pod = p
 	everybody(t, 62, a, b, c)
 }
@@ -263,9 +244,7 @@ func TestOutageAndRestart(t *testing.T) {
 	everybody(t, 62, a, b)
 	m.Fail(nil)
 	before := b.Status().Own
-	if err := b.stop(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.stop())
 	b.start(f, 2, nil)
 	if after := b.Status().Own; after != before {
 		t.Errorf("%+v, before %+v", after, before)
@@ -301,21 +280,11 @@ func TestConflicts(t *testing.T) {
 		noAddress + "DirectRouting":                                                                                     {directJSON, onLink("flannel", "192.0.2.9/24"), 7},
 		noAddress + "DirectRouting,":                                                                                    {directJSON, onLink("other", "192.0.2.1/24"), 7},
 	} {
-		n, err := node.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Apply(c.config); err != nil {
-			t.Fatal(err)
-		}
-		shape, err := routed.New(&routed.Config{Node: n, Direct: c.direct})
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := check.Must(node.New(nil))(t)
+		check.OK(t, n.Apply(c.config))
+		shape := check.Must(routed.New(&routed.Config{Node: n, Direct: c.direct}))(t)
 		p, err := flannel.NewPlane(&flannel.PlaneConfig{Store: &flannel.Registry{KV: memoryStore(t, c.network).KV()}, Shape: shape, PublicIP: netip.MustParseAddr("192.0.2.1")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

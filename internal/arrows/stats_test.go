@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
@@ -18,15 +20,9 @@ var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 func TestStatsTags(t *testing.T) {
 	types := 0
 	for pkg := range allowed {
-		files, err := filepath.Glob(filepath.Join("../..", pkg, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := check.Must(filepath.Glob(filepath.Join("../..", pkg, "*.go")))(t)
 		for _, file := range files {
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 			ast.Inspect(f, func(n ast.Node) bool {
 				x, ok := n.(*ast.TypeSpec)
 				if !ok || !x.Name.IsExported() || !strings.HasSuffix(x.Name.Name, "Stats") {

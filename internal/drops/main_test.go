@@ -8,18 +8,13 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The page is what the sources say: every reason, and nothing else.
 func TestPage(t *testing.T) {
-	want, err := page("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../../docs/drops.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Must(page("../.."))(t)
+	got := check.Must(os.ReadFile("../../docs/drops.md"))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("docs/drops.md: run go generate ./frame")
 	}
@@ -36,14 +31,8 @@ func TestPage(t *testing.T) {
 
 // What advice names is there: keys of the file, and commands of vxsctl.
 func TestAdvice(t *testing.T) {
-	settings, err := os.ReadFile("../../docs/settings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	help, err := os.ReadFile("../../cmd/vxsctl/help.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := check.Must(os.ReadFile("../../docs/settings.md"))(t)
+	help := check.Must(os.ReadFile("../../cmd/vxsctl/help.go"))(t)
 	word := regexp.MustCompile("`([^`]+)`")
 	n := 0
 	for r, text := range advice {

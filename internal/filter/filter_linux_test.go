@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -17,18 +18,12 @@ import (
 func socket(t *testing.T, prog []sys.SockFilter) func([]byte) bool {
 	t.Helper()
 	s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { unix.Close(s[0]); unix.Close(s[1]) })
-	if err := sys.Attach(s[1], prog); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, sys.Attach(s[1], prog))
 	into := make([]byte, 2000)
 	return func(b []byte) bool {
-		if _, err := unix.Write(s[0], b); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(unix.Write(s[0], b))(t)
 		n, err := unix.Read(s[1], into)
 		if err != nil && err != unix.EAGAIN || err == nil && !slices.Equal(into[:n], b) {
 			t.Fatalf("%d bytes of %d, %v", n, len(b), err)

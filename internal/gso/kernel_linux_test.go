@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -25,15 +26,10 @@ func openTap(t *testing.T, h *netns.Host, name string, flags uint16, offloads in
 	t.Helper()
 	var tap *os.File
 	h.Do(func() {
-		ifr, err := unix.NewIfreq(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ifr := check.Must(unix.NewIfreq(name))(t)
 		ifr.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | flags)
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, err := range []error{unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr), unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offloads), unix.SetNonblock(fd, true)} {
 			if err != nil {
 				unix.Close(fd)

@@ -9,6 +9,7 @@ import (
 	"github.com/mdlayher/ethernet"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -73,10 +74,7 @@ func TestMessages(t *testing.T) {
 
 // mdlayher's packages write the same bytes.
 func TestARPFrame(t *testing.T) {
-	p, err := arp.NewPacket(arp.OperationRequest, here[:], here4, make([]byte, 6), there4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Must(arp.NewPacket(arp.OperationRequest, here[:], here4, make([]byte, 6), there4))(t)
 	body, _ := p.MarshalBinary()
 	want, _ := (&ethernet.Frame{Destination: frame.Broadcast.HardwareAddr(), Source: here[:], EtherType: ethernet.EtherTypeARP, Payload: body}).MarshalBinary()
 	if got := Ask(there4, frame.MAC{}, here4, here); !bytes.Equal(got, want) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestPacketsComeOutInOrder(t *testing.T) {
@@ -107,9 +108,7 @@ func TestPacketLargerThanAnArena(t *testing.T) {
 	r.Put(2, []byte{3})
 	b := frame.NewBatch(nil)
 	for _, want := range [][]byte{{1}, big} {
-		if err := r.Fill(b, nil); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Fill(b, nil))
 		if !bytes.Equal(b.Frames[0].Bytes(), want) {
 			t.Fatalf("frame of %d bytes, want %d", b.Frames[0].Len(), len(want))
 		}
@@ -187,9 +186,7 @@ func TestIdleFillHoldsNoArena(t *testing.T) {
 	r := New[int](1)
 	b := frame.NewBatch(&pool)
 	r.Put(1, []byte{1})
-	if err := r.Fill(b, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Fill(b, nil))
 	r.Pause(true)
 	if err := r.Fill(b, nil); err == nil || cap(b.Frames) != 0 {
 		t.Errorf("Fill of an idle ring: %v, batch keeps its arena: %v", err, cap(b.Frames) != 0)
@@ -272,9 +269,7 @@ func BenchmarkPutFill(b *testing.B) {
 		for i := range frame.MaxBatch {
 			r.Put(i, p)
 		}
-		if err := r.Fill(batch, nil); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, r.Fill(batch, nil))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/frame.MaxBatch, "ns/packet")
 }

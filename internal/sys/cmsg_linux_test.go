@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestMmsghdrLayout(t *testing.T) {
@@ -112,10 +113,7 @@ func FuzzControlMessages(f *testing.F) {
 func TestSockaddr(t *testing.T) {
 	for _, s := range []string{"192.0.2.1:4789", "[2001:db8::1]:4789", "[fe80::1%3]:65535", "0.0.0.0:0"} {
 		ap := netip.MustParseAddrPort(s)
-		e, err := frame.EndpointFrom(ap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Must(frame.EndpointFrom(ap))(t)
 		is4 := ap.Addr().Is4()
 		sa := Sockaddr{Flowinfo: 0xffffffff, Scope_id: 9}
 		n := PutSockaddr(&sa, &e, is4)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -35,9 +36,7 @@ func TestLinks(t *testing.T) {
 	a, b := linksOf(t, h), linksOf(t, far)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
 	must(AddVeth(VethEnd{In: a, Name: "x%d", MTU: 9000}, VethEnd{In: b, Name: "y", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}}))
 	x, err := a.ByName("x0")
@@ -91,9 +90,7 @@ func TestNewNamespace(t *testing.T) {
 	h := netns.New(t).Host("h")
 	a := linksOf(t, h)
 	hidden, err := NewNamespace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	inode := func() (ino uint64) {
 		var st unix.Stat_t
 		unix.Stat("/proc/thread-self/ns/net", &st)
@@ -105,9 +102,7 @@ func TestNewNamespace(t *testing.T) {
 	if err := hidden.Do(func() error { there = inode(); return nil }); err != nil || there == here || here != inode() {
 		t.Errorf("%v: %d here, %d there", err, here, there)
 	}
-	if err := AddVeth(VethEnd{In: hidden, Name: "x"}, VethEnd{In: a, Name: "y"}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, AddVeth(VethEnd{In: hidden, Name: "x"}, VethEnd{In: a, Name: "y"}))
 	hidden.Close()
 	h.Until("the namespace is gone, and y", func() bool { _, err := a.ByName("y"); return errors.Is(err, syscall.ENODEV) })
 }
@@ -141,10 +136,7 @@ func TestAttachRedirectErrors(t *testing.T) {
 		if l, err := AttachRedirect(9999, Redirect{Index: 1}); !errors.Is(err, syscall.ENODEV) || fmt.Sprint(err) != "BPF_LINK_CREATE: no such device" {
 			t.Errorf("%v, %v", l, err)
 		}
-		l, err := AttachRedirect(1, Redirect{Index: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := check.Must(AttachRedirect(1, Redirect{Index: 1}))(t)
 		l.Close()
 	})
 }

@@ -10,31 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func udp(t *testing.T) (*net.UDPConn, frame.Endpoint) {
 	t.Helper()
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	t.Cleanup(func() { c.Close() })
-	e, err := frame.EndpointFrom(c.LocalAddr().(*net.UDPAddr).AddrPort())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(frame.EndpointFrom(c.LocalAddr().(*net.UDPAddr).AddrPort()))(t)
 	return c, e
 }
 
 func control(t *testing.T, c *net.UDPConn, f func(fd uintptr)) {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Control(f); err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Must(c.SyscallConn())(t)
+	check.OK(t, raw.Control(f))
 }
 
 func TestSendReceive(t *testing.T) {
@@ -87,9 +77,7 @@ func TestErrorQueue(t *testing.T) {
 	gone.Close()
 	q := NewErrorQueue()
 	control(t, a, func(fd uintptr) {
-		if err := unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVERR, 1); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVERR, 1))
 	})
 	sent := 0
 	send := func() {
@@ -137,9 +125,7 @@ func TestErrorQueue(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	a, to := udp(t)
 	for range 3 {
-		if _, err := a.WriteToUDPAddrPort([]byte("stray"), to.AddrPort()); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(a.WriteToUDPAddrPort([]byte("stray"), to.AddrPort()))(t)
 	}
 	control(t, a, func(fd uintptr) {
 		for range 2 {

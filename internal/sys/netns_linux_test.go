@@ -9,16 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // thread returns the identity of the calling thread's network namespace.
 func thread(t *testing.T) string {
 	t.Helper()
-	s, err := os.Readlink("/proc/thread-self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(os.Readlink("/proc/thread-self/ns/net"))(t)
 	return s
 }
 
@@ -72,13 +70,9 @@ func TestInNamespaceOf(t *testing.T) {
 func TestInNamespaceOfWithoutDescriptors(t *testing.T) {
 	own, _ := udp(t)
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	few := unix.Rlimit{Cur: min(limit.Cur, 100), Max: limit.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	var taken []int
 	defer func() {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
@@ -19,9 +20,7 @@ func openTun(t *testing.T, h *netns.Host, name string, m sys.TunMode) *sys.Tun {
 	var tun *sys.Tun
 	var err error
 	h.Do(func() { tun, err = sys.OpenTun(name, m) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { tun.Close() })
 	return tun
 }
@@ -37,9 +36,7 @@ func pollable(t *testing.T, tun *sys.Tun) {
 			t.Errorf("the queue is blocking: flags %#x, %v", fl, err)
 		}
 	})
-	if err := tun.File.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, tun.File.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
 	if _, err := tun.File.Read(make([]byte, 2000)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read: %v", err)
 	}
@@ -65,23 +62,16 @@ func TestTakeTun(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			var f *os.File
 			h.Do(func() {
-				fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|how.flags, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fd := check.Must(unix.Open("/dev/net/tun", unix.O_RDWR|how.flags, 0))(t)
 				// In the poller too early: what a plain os.OpenFile does.
 				f = os.NewFile(uintptr(fd), "tun")
 				ifr, _ := unix.NewIfreq("t%d")
 				ifr.SetUint16(unix.IFF_TUN | unix.IFF_MULTI_QUEUE | unix.IFF_VNET_HDR)
-				if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr))
 			})
 			defer f.Close()
 			tun, err := sys.TakeTun(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer tun.Close()
 			want := sys.TunInfo{TunMode: sys.TunMode{TUN: true, Multi: true, Vnet: true}, Name: "t0", Header: 10}
 			if i, err := tun.Info(); err != nil || i != want {
@@ -89,24 +79,17 @@ func TestTakeTun(t *testing.T) {
 			}
 			pollable(t, tun)
 			l, err := sys.NewLink(tun)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer l.Close()
 			if pi, err := l.PacketInfo(); !pi || err != nil {
 				t.Errorf("PacketInfo: %v, %v", pi, err)
 			}
 		})
 	}
-	null, err := os.Open("/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
+	null := check.Must(os.Open("/dev/null"))(t)
 	defer null.Close()
 	tun, err := sys.TakeTun(null)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer tun.Close()
 	if _, err := tun.Info(); err != unix.ENOTTY {
 		t.Errorf("info of /dev/null: %v", err)
@@ -125,9 +108,7 @@ func TestInNamespace(t *testing.T) {
 			tun, err = sys.OpenTun("there0", sys.TunMode{TUN: true})
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if inode().Ino != before {
 			t.Error("the caller is somewhere else")
 		}
@@ -159,9 +140,7 @@ func TestLink(t *testing.T) {
 	var l *sys.Link
 	var err error
 	far.Do(func() { l, err = sys.NewLink(tun) }) // looks for it in the wrong place first
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer l.Close()
 	if pi, err := l.PacketInfo(); pi || err != nil {
 		t.Errorf("PacketInfo: %v, %v", pi, err)
@@ -210,10 +189,7 @@ func TestSetOffload(t *testing.T) {
 }
 
 func TestGatherIsOneWrite(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := check.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
 	var g sys.Gather

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/wrap"
 	"github.com/vxswitch/vxswitch/port"
@@ -57,14 +58,9 @@ func (p *taking) Offloads() frame.Offloads { return p.takes }
 
 // What a decorator returns has what the port inside has, and no more.
 func TestDecoratorsKeepWhatThePortIs(t *testing.T) {
-	u, err := memory.NewNetwork(nil).Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := check.Must(memory.NewNetwork(nil).Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil))(t)
 	tunnel, err := vtep.New(nil, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for name, around := range decorators {
 		pausing := &fake.Pauser{Port: fake.New("p1")}
 		var all []wrap.Port

@@ -12,16 +12,14 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/port"
 )
 
 func newFaulty(t testing.TB, p port.Port, cfg *FaultyConfig) *Faulty {
 	t.Helper()
-	f, err := NewFaulty(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(NewFaulty(p, cfg))(t)
 	t.Cleanup(func() { f.Port().Close() })
 	return f
 }
@@ -72,9 +70,7 @@ func readThrough(t *testing.T, f *Faulty, under *fake.Port, n int, within time.D
 		if !due {
 			return got
 		}
-		if err := r.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Read(b))
 		for i := range b.Frames {
 			got = append(got, number(b.Frames[i].Bytes()))
 		}
@@ -198,9 +194,7 @@ func TestFaultyDuplicatesAreMadeBeforeTheyLeave(t *testing.T) {
 	}()
 	r, b := f.Port().Readers()[0], frame.NewBatch(nil)
 	for got := 0; got < 2*n; got += len(b.Frames) {
-		if err := r.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Read(b))
 		for i := range b.Frames {
 			if p := b.Frames[i].Bytes(); number(p) != (got+i)/2 {
 				t.Fatalf("frame %d is number %d", got+i, number(p))
@@ -222,9 +216,7 @@ func TestFaultyIsDeterministic(t *testing.T) {
 			if n := len(sendThrough(t, f, under, 50, 0)); n != 50 {
 				t.Errorf("%d of 50 frames on a good line", n)
 			}
-			if err := f.Set(Faults{Loss: 1}, out); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, f.Set(Faults{Loss: 1}, out))
 			got = sendThrough(t, f, under, 4000, time.Second)
 			s = f.Stats().Out
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
@@ -89,10 +90,7 @@ func TestRoundTrip(t *testing.T) {
 			{Far: &network{common: common{Ageing: time.Hour}}},
 		}},
 	} {
-		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(json.Marshal(c))(t)
 		var back config
 		r, err := conf.Read(text, &back, nil)
 		if err != nil || r.Err() != nil || !reflect.DeepEqual(back, c) {

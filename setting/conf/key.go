@@ -1,12 +1,15 @@
 package conf
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Join returns the key of a setting in the value at another key.
@@ -15,6 +18,18 @@ func Join(key, in string) string {
 		return key + in
 	}
 	return key + "." + in
+}
+
+// Keyed has errors of settings of type C name their keys in a file, in the value at a key.
+func Keyed[C any](key string, err error) error {
+	var errs setting.Errors
+	errors.As(err, &errs)
+	for _, e := range errs {
+		if e.Config != "" {
+			e.Config, e.Path = "", Join(key, Key(reflect.TypeFor[C](), e.Path))
+		}
+	}
+	return err
 }
 
 // member returns the key of a name in the object at a key: labels.a, but labels["10.0.0.1"].

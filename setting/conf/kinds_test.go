@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
@@ -86,10 +87,7 @@ func TestPrivate(t *testing.T) {
 // again writes and reads a struct: it is the same.
 func again(t *testing.T, k kinds) {
 	t.Helper()
-	text, err := conf.Write(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(conf.Write(k))(t)
 	var back kinds
 	r, err := conf.Read(text, &back, nil)
 	if err != nil || r.Err() != nil {
@@ -180,9 +178,7 @@ func TestWithin(t *testing.T) {
 		"more": 1, "level": 5,
 	},
 }`), &d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	r.Ask("node", d.Node, func() error {
 		own := new(conf.Report)
 		own.Fail("level", nil, "5 is odd")
@@ -200,10 +196,7 @@ func TestWithin(t *testing.T) {
 // Names in a file are no keys: an error is at its own, and hides no other.
 func TestNames(t *testing.T) {
 	var c config
-	r, err := conf.Read([]byte(`{"networks[0].wait": 1, "networks": [{"vni": 1, "wait": "2h"}], "labels": {"a.b": -1, "a": 1}}`), &c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Must(conf.Read([]byte(`{"networks[0].wait": 1, "networks": [{"vni": 1, "wait": "2h"}], "labels": {"a.b": -1, "a": 1}}`), &c, nil))(t)
 	if r.Failed("labels.a") {
 		t.Error("a has failed, which is right")
 	}

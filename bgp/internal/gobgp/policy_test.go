@@ -99,27 +99,19 @@ var started = sync.OnceValue(func() *BGP {
 func imported(t *testing.T, b *BGP, r route) (out route, ok bool) {
 	t.Helper()
 	x, err := own(r.prefix, map[bool]netip.Addr{true: netip.MustParseAddr("192.0.2.9"), false: netip.MustParseAddr("2001:db8::9")}[r.prefix.Addr().Is4()])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	x.Attrs = append(x.Attrs, r.attributes()...)
 	if r.peer.IsValid() {
 		x.PeerASN, x.PeerID, x.PeerAddress = 64513, netip.MustParseAddr("192.0.2.3"), r.peer
 	}
-	if _, err := b.server.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{x}}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(b.server.AddPath(apiutil.AddPathRequest{Paths: []*apiutil.Path{x}}))(t)
 	err = b.server.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: x.Family}, func(_ bgp.NLRI, paths []*apiutil.Path) {
 		for _, p := range paths {
 			out, ok = routeOf(p), true
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.server.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{x}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, b.server.DeletePath(apiutil.DeletePathRequest{Paths: []*apiutil.Path{x}}))
 	out.peer, out.prefix = r.peer, r.prefix
 	return out, ok
 }
@@ -264,9 +256,7 @@ func filter(t *testing.T, text []byte) (rejected, changed int) {
 	for _, p := range peers {
 		b.peers[name(&p)] = p
 	}
-	if err := b.policies(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.policies())
 	for range 4 {
 		r := in.route()
 		want, ok := judge(peers, r)

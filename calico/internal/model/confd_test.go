@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bgp"
 	"github.com/vxswitch/vxswitch/calico/internal/resource"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func addr(s string) netip.Addr     { return netip.MustParseAddr(s) }
@@ -35,13 +36,8 @@ type golden struct {
 
 func goldens(t testing.TB) (list []golden) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/confd.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile("testdata/confd.json"))(t)
+	check.OK(t, json.Unmarshal(text, &list))
 	return list
 }
 
@@ -94,9 +90,7 @@ func TestConfd(t *testing.T) {
 			if plan.BGP == nil {
 				t.Fatalf("no BGP: %v", plan.Problems)
 			}
-			if err := plan.BGP.Check(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, plan.BGP.Check())
 			d := differs[g.Name]
 			var want []string
 			for _, w := range g.Peers {

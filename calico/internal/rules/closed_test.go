@@ -172,8 +172,7 @@ func TestRuling(t *testing.T) {
 // A rule for everything is about IP, and nothing else passes but ARP.
 func TestOtherFrames(t *testing.T) {
 	d := base.and(data{"globalnetworkpolicies/p": spec(`"ingress":[{"action":"Log"},{"action":"Allow"}]`)})
-	p, err := policy.New(of(t, Compile("n", d.store()), server).Config)
-	check.OK(t, err)
+	p := check.Must(policy.New(of(t, Compile("n", d.store()), server).Config))(t)
 	for etherType, want := range map[uint16]bool{0x0806: true, 0x88cc: false, 0x8847: false} {
 		b := append(make([]byte, 12), byte(etherType>>8), byte(etherType))
 		f := frame.Make(append(b, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2))

@@ -63,16 +63,14 @@ func parse(t testing.TB, text string) (p packet) {
 		if a, err := netip.ParseAddr(text); err == nil {
 			return a, 0
 		}
-		a, err := netip.ParseAddrPort(text)
-		check.OK(t, err)
+		a := check.Must(netip.ParseAddrPort(text))(t)
 		return a.Addr(), a.Port()
 	}
 	p.src, p.sport = end(words[0])
 	p.dst, p.dport = end(words[2])
 	p.protocol = map[string]uint8{"icmp": 1, "tcp": 6, "udp": 17, "gre": 47, "icmp6": 58, "sctp": 132}[words[3]]
 	if len(words) > 4 {
-		_, err := fmt.Sscanf(words[4], "%d/%d", &p.typ, &p.code)
-		check.OK(t, err)
+		check.Must(fmt.Sscanf(words[4], "%d/%d", &p.typ, &p.code))(t)
 	}
 	return p
 }
@@ -113,8 +111,7 @@ func judge(t testing.TB, cfg *policy.Config, in bool, list ...packet) (passed []
 	t.Helper()
 	c := *cfg
 	c.Stateless = true
-	p, err := policy.New(&c)
-	check.OK(t, err)
+	p := check.Must(policy.New(&c))(t)
 	stage := p.Ingress()
 	if in {
 		stage = p.Egress()

@@ -42,10 +42,7 @@ func FuzzMatches(f *testing.F) {
 	f.Add([]byte{10, 11, 3, 1, 2, 2, 1, 12, 6, 0, 1, 7, 1, 2, 8, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		text, want := tree((*check.Draw)(&b), 0)
-		s, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Must(Parse(text))(t)
 		for _, l := range some {
 			if s.Matches(l) != want(l) {
 				t.Fatalf("%s: labels %v: %v", text, l, !want(l))

@@ -3,6 +3,8 @@ package selector
 import (
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The first half are rows of Calico's own tables of matches: libcalico-go/lib/selector/parser/parser_test.go.
@@ -84,10 +86,7 @@ func TestMatches(t *testing.T) {
 }
 
 func TestMatchesSeveral(t *testing.T) {
-	s, err := Parse(`a == "own" && has(b)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Must(Parse(`a == "own" && has(b)`))(t)
 	if !s.Matches(Labels{"a": "own"}, Labels{"a": "inherited", "b": ""}) {
 		t.Error("labels of the second map do not count")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/flannel/daemon"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 const sample = `{
@@ -20,17 +21,12 @@ const sample = `{
 }`
 
 func TestParse(t *testing.T) {
-	c, err := Parse([]byte(sample))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Must(Parse([]byte(sample)))(t)
 	if f := c.Flannel; f == nil || f.Mode != daemon.L3 || f.Pods != 200 || f.Endpoints[0] != "http://10.0.0.1:2379" || f.RenewMargin != 90*time.Minute || len(c.Segments) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var again Config
 	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(&again, c) {
 		t.Errorf("%s: %v", text, err)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What is refused is named, with its place.
@@ -87,10 +89,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestMatchAllocatesNothing(t *testing.T) {
-	f, err := New("tcp[tcpflags] & (tcp-syn|tcp-fin) != 0 or host 10.0.0.1 or ip[ip[0] & 0xf] * ip[8] > ip[9]", Ethernet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Must(New("tcp[tcpflags] & (tcp-syn|tcp-fin) != 0 or host 10.0.0.1 or ip[ip[0] & 0xf] * ip[8] > ip[9]", Ethernet))(t)
 	list := corpus()
 	if n := testing.AllocsPerRun(10, func() {
 		for _, p := range list {
@@ -102,10 +101,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	f, err := New("tcp port 80 and host 10.0.0.1", Ethernet)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := check.Must(New("tcp port 80 and host 10.0.0.1", Ethernet))(b)
 	p := corpus()[3]
 	for b.Loop() {
 		f.Match(p)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
@@ -168,17 +169,11 @@ func newOracle(t testing.TB, l Link) *oracle {
 	}
 	var b bytes.Buffer
 	w := pcapgo.NewWriter(&b)
-	if err := w.WriteFileHeader(262144, kind); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, w.WriteFileHeader(262144, kind))
 	for i, p := range o.packets {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(p), Length: len(p)}, p); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(p), Length: len(p)}, p))
 	}
-	if err := os.WriteFile(o.file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(o.file, b.Bytes(), 0o600))
 	return o
 }
 
@@ -205,9 +200,7 @@ func (o *oracle) takes(t testing.TB, filter string, flags ...string) (taken []bo
 		if err == io.EOF {
 			return taken, ""
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		taken[info.Timestamp.Unix()] = true
 	}
 }

@@ -9,20 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 )
 
 // The files are what the source says.
 func TestWritten(t *testing.T) {
 	for name, of := range written {
-		want, err := of("../../..")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile("../../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Must(of("../../.."))(t)
+		got := check.Must(os.ReadFile("../../../" + name))(t)
 		if !bytes.Equal(got, want) {
 			a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 			i := 0
@@ -38,10 +33,7 @@ var goWord = regexp.MustCompile(`[^\n]\b[A-Z]+[a-z]*Config\b|DefaultStorm|Switch
 
 // What a reader of the page, who has no Go, would trip over.
 func TestWords(t *testing.T) {
-	text, err := page("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(page("../../.."))(t)
 	for line := range strings.Lines(string(text)) {
 		switch {
 		case strings.Contains(line, "ttl` | number") && strings.Contains(line, "none"):

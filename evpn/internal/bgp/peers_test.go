@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // third returns the settings of a speaker that a, one of a pair, may have beside b, and those of a for it.
@@ -44,9 +46,7 @@ func TestSetPeers(t *testing.T) {
 	a.Advertise(samples()[3])
 	set := func(list ...Peer) {
 		t.Helper()
-		if err := a.SetPeers(list, 0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, a.SetPeers(list, 0))
 	}
 	up := func(addr netip.Addr) {
 		t.Helper()
@@ -102,9 +102,7 @@ func TestSetPassword(t *testing.T) {
 	for _, password := range []string{"one", "another", ""} {
 		pa, pb := ca.Peers[0], cb.Peers[0]
 		pa.Password, pb.Password = password, password
-		if err := errors.Join(a.SetPeers([]Peer{pa}, 0), b.SetPeers([]Peer{pb}, 0)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(a.SetPeers([]Peer{pa}, 0), b.SetPeers([]Peer{pb}, 0)))
 		until(t, fmt.Sprintf("%q", password), func() bool { return state(a) == "established" && state(b) == "established" })
 	}
 }
@@ -114,9 +112,7 @@ func TestSetPeersApart(t *testing.T) {
 	t.Parallel()
 	ca, cb := pair(t, 65000, 65000, nil)
 	early, err := New(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if err := early.SetPeers(nil, 0); err != nil || len(early.Status()) != 0 {
 		t.Error(err, early.Status())
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // When a peer has withdrawn some, those of its routes come in that were left out before.
@@ -138,10 +139,7 @@ func TestSpare(t *testing.T) {
 		{known: 600, missing: 70, max: 1000, limit: 1000, taken: 938},
 		{known: 450, missing: 50, max: 1000, limit: 1000, taken: 1000},
 	} {
-		b, err := New(Config{AS: 1, RouterID: addr, MaxRoutes: c.limit, Peers: []Peer{{Addr: addr, AS: 1, MaxRoutes: c.max}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Must(New(Config{AS: 1, RouterID: addr, MaxRoutes: c.limit, Peers: []Peer{{Addr: addr, AS: 1, MaxRoutes: c.max}}}))(t)
 		p := (*b.peers.Load())[addr]
 		for i := range c.known {
 			p.known[uint64(i)] = 0

@@ -11,6 +11,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // heard is a handler that keeps what each peer says.
@@ -89,42 +91,17 @@ func (h *heard) get(p netip.Addr, k route.Key) (r route.Route) {
 	return r
 }
 
-// until waits for ok, up to 20 s.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 20 s", what)
-		}
-	}
-}
+var until = fake.Until
 
 // start runs a speaker to the end of the test, or until stop.
 func start(t *testing.T, c Config) (b *BGP, h *heard, stop func()) {
 	t.Helper()
-	b, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = newHeard()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Run(ctx, h) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(stop)
-	return b, h, stop
+	b, h = check.Must(New(c))(t), newHeard()
+	return b, h, check.Run(t, func(ctx context.Context) error { return b.Run(ctx, h) })
 }
 
 func port(t *testing.T) uint16 {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).AddrPort().Port()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
@@ -16,10 +17,7 @@ func TestWorstRoutes(t *testing.T) {
 		for i := range others + 1 {
 			c.Peers = append(c.Peers, Peer{Addr: netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)}), AS: 1})
 		}
-		b, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Must(New(c))(t)
 		b.h = newHeard()
 		peers := *b.peers.Load()
 		n := uint32(0)

@@ -34,8 +34,7 @@ func TestDissected(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "bgp.pcap")
 	check.OK(t, os.WriteFile(file, pcap(c.raw), 0o600))
-	out, err := exec.Command("tshark", "-r", file, "-T", "json", "--no-duplicate-keys", "-J", "bgp").Output()
-	check.OK(t, err)
+	out := check.Must(exec.Command("tshark", "-r", file, "-T", "json", "--no-duplicate-keys", "-J", "bgp").Output())(t)
 	var packets []struct {
 		Source struct{ Layers struct{ BGP any } } `json:"_source"`
 	}

@@ -87,13 +87,7 @@ func (s session) open(t *testing.T) (*bgp.BGP, *heard, *conn) {
 	b := check.Must(bgp.New(bgp.Config{AS: s.as, RouterID: addr(1), Listen: []netip.AddrPort{at},
 		Peers: []bgp.Peer{{Addr: addr(2), AS: int64(s.peer), Passive: true}}}))(t)
 	h := &heard{routes: map[route.Key]route.Route{}, left: map[string]int{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Run(ctx, h) }()
-	t.Cleanup(func() {
-		cancel()
-		check.OK(t, <-done)
-	})
+	check.Run(t, func(ctx context.Context) error { return b.Run(ctx, h) })
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr(2), 0))}
 	c := &conn{t: t, s: s, opts: []*theirs.MarshallingOption{{Use2ByteAS: s.narrow, ExtendedMessage: !s.narrow}}}
 	h.until(t, "a connection", func() (ok bool) {
@@ -109,8 +103,7 @@ func (s session) open(t *testing.T) (*bgp.BGP, *heard, *conn) {
 
 func (c *conn) say(m *theirs.BGPMessage) {
 	c.t.Helper()
-	_, err := c.Write(check.Must(m.Serialize(c.opts...))(c.t))
-	check.OK(c.t, err)
+	check.Must(c.Write(check.Must(m.Serialize(c.opts...))(c.t)))(c.t)
 }
 
 // message reads the bytes of a message.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The bytes are those of the RFCs and of what FRR 8.4 sends.
@@ -84,10 +85,7 @@ func TestTargetVNI(t *testing.T) {
 		{65000, 100, 100, true}, {1, 1<<24 - 1, 1<<24 - 1, true}, {65000, 1<<28 | 5000, 5000, true}, {70000, 300, 300, true},
 		{65000, 1 << 24, 0, false}, {65000, 2<<28 | 5, 0, false}, {65000, 1<<31 | 5, 0, false},
 	} {
-		x, err := TargetFrom(c.as, c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Must(TargetFrom(c.as, c.n))(t)
 		if vni, ok := x.VNI(); ok != c.ok || ok && vni != c.vni {
 			t.Errorf("%v: VNI %d, %v; want %d, %v", x, vni, ok, c.vni, c.ok)
 		}

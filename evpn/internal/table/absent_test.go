@@ -13,12 +13,6 @@ import (
 // long.
 func TestAbsent(t *testing.T) {
 	l := newLab(t, nil)
-	says := func(seq int, on route.ESI) {
-		t.Helper()
-		if n, e := l.claim(); n != seq || e != on {
-			t.Errorf("told %d on %v, want %d on %v", n, e, seq, on)
-		}
-	}
 	all := esi.String()
 	failed := func(c *EthernetSegment) { c.Up = false }
 	l.Learned(0, peer, by(2, whole()))
@@ -28,7 +22,7 @@ func TestAbsent(t *testing.T) {
 		l.home(nil)
 		here()
 		l.Speaks(100, mac(1), netip.MustParseAddr("10.1.0.7"), false)
-		says(0, esi)
+		l.says(0, esi)
 		l.want()
 
 		l.home(failed)
@@ -36,22 +30,22 @@ func TestAbsent(t *testing.T) {
 		l.Sweep(l.now, 100)
 		l.Gone(l.now, 100, mac(1))
 		l.Silent(100, mac(1), netip.MustParseAddr("10.1.0.7"))
-		says(0, esi)
+		l.says(0, esi)
 		l.want(control.MAC{VNI: 100, MAC: mac(1), IP: netip.MustParseAddr("10.1.0.7"), Group: all}.String(), member(all, 2))
 
 		l.home(nil) // it is back, and the host has not spoken yet
-		says(0, esi)
+		l.says(0, esi)
 		l.want(control.MAC{VNI: 100, MAC: mac(1), IP: netip.MustParseAddr("10.1.0.7"), Port: "p1"}.String())
 		here()
-		says(0, esi)
+		l.says(0, esi)
 		l.want()
 	}
 
 	l.home(failed)
 	l.now += absence / 2
-	says(0, esi)
+	l.says(0, esi)
 	l.now += absence
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	l.want()
 	if len(l.absent) != 0 {
 		t.Errorf("%d are absent", len(l.absent))
@@ -61,7 +55,7 @@ func TestAbsent(t *testing.T) {
 	here()
 	l.home(failed)
 	l.PortGone(l.now, 100, frame.NewDest(3, 0))
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	l.want()
 
 	l.home(nil) // one that moves while it is absent
@@ -70,7 +64,7 @@ func TestAbsent(t *testing.T) {
 	r := by(2, macIP(mac(1), ""))
 	communities2(r, target(65000, 100), route.Mobility(9, false))
 	l.Learned(l.now, peer, r)
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	l.want(control.MAC{VNI: 100, MAC: mac(1), VTEP: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), 0)}.String())
 	l.now += 2 * absence
 	l.flush()

@@ -9,48 +9,31 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // anyRoute makes a route of bytes: sound in form, as the decoder passes it on, with values of all sorts.
-func anyRoute(b *[]byte) *route.Route {
-	n := func() byte {
-		if len(*b) == 0 {
-			return 0
-		}
-		x := (*b)[0]
-		*b = (*b)[1:]
-		return x
-	}
+func anyRoute(d *check.Draw) *route.Route {
+	n := func() byte { return byte(d.N(256)) }
 	addr := func() route.Addr {
-		switch n() % 12 {
+		switch k := d.N(12); k {
 		case 0:
 			return route.Addr{}
-		case 1:
-			return at(ours)
-		case 2:
-			return at("10.2.0.1") // of our gateway
-		case 3:
-			return at("127.0.0.1")
-		case 4:
-			return at("224.0.0.5")
-		case 5:
-			return at("::1")
-		case 6:
-			return at("fe80::1")
 		case 7:
 			return route.AddrOf([]byte{n(), n(), n(), n()})
 		case 8:
 			return route.AddrOf([]byte{n(), n(), 15: n()})
+		default: // 10.2.0.1 is of our gateway
+			return at([]string{1: ours, "10.2.0.1", "127.0.0.1", "224.0.0.5", "::1", "fe80::1", 9: "192.0.2.2", "192.0.2.2", "192.0.2.2"}[k])
 		}
-		return at("192.0.2.2")
 	}
-	r := &route.Route{Key: route.Key{Kind: route.Kind(n()%5 + 1), RD: route.RD{7: n()}, Tag: uint32(n())}, NumLabels: n() % 3, NextHop: addr(), TunnelType: n() % 8, TunnelFlags: n()}
-	r.MAC = []frame.MAC{mac(n()), mac(0xfe), mac(0xfd), frame.Broadcast, {}}[n()%5]
+	r := &route.Route{Key: route.Key{Kind: route.Kind(d.N(5) + 1), RD: route.RD{7: n()}, Tag: uint32(n())}, NumLabels: uint8(d.N(3)), NextHop: addr(), TunnelType: uint8(d.N(8)), TunnelFlags: n()}
+	r.MAC = check.Pick(d, mac(n()), mac(0xfe), mac(0xfd), frame.Broadcast, frame.MAC{})
 	r.IP, r.Gateway, r.Tunnel = addr(), addr(), addr()
-	id := []route.ESI{esi, {3, 1}, {}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}[n()%4]
+	id := check.Pick(d, esi, route.ESI{3, 1}, route.ESI{}, route.ESI{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	switch r.Kind {
 	case route.AutoDiscovery:
-		if r.Segment = id; n()%2 == 0 {
+		if r.Segment = id; d.N(2) == 0 {
 			r.Tag = route.AllTags
 		}
 	case route.Segment:
@@ -65,19 +48,19 @@ func anyRoute(b *[]byte) *route.Route {
 		if r.IP.Bits() == 0 {
 			r.IP = at("10.9.0.0")
 		}
-		r.Bits = n() % uint8(r.IP.Bits()+1)
+		r.Bits = uint8(d.N(r.IP.Bits() + 1))
 	}
 	for i := range r.Labels {
-		r.Labels[i] = []uint32{100, 200, 500, 0, 7001, 1<<24 - 1}[n()%6]
+		r.Labels[i] = check.Pick[uint32](d, 100, 200, 500, 0, 7001, 1<<24-1)
 	}
 	var cs []route.Community
-	for range n() % 6 {
-		cs = append(cs, []route.Community{
+	for range d.N(6) {
+		cs = append(cs, check.Pick(d,
 			target(65000, 100), target(9, 200), target(70000, 500), route.Encapsulation(route.VXLAN), route.Encapsulation(10), route.RouterMAC(mac(n())),
-			route.RouterMAC(frame.Broadcast), route.RouterMAC(mac(0xfd)), route.Mobility(binary.BigEndian.Uint32([]byte{n(), n(), n(), n()}), n()%2 == 0),
-			route.DefaultGateway(), route.NDFlags(true, true), {6, 0x7f, 1}, route.ESILabel(n()%2 == 0), route.ESImport(esi),
-			route.Election{Algorithm: n() % 4, Capabilities: uint16(n()) << 8, Preference: uint16(n())}.Community(),
-		}[n()%15])
+			route.RouterMAC(frame.Broadcast), route.RouterMAC(mac(0xfd)), route.Mobility(binary.BigEndian.Uint32([]byte{n(), n(), n(), n()}), d.N(2) == 0),
+			route.DefaultGateway(), route.NDFlags(true, true), route.Community{6, 0x7f, 1}, route.ESILabel(d.N(2) == 0), route.ESImport(esi),
+			route.Election{Algorithm: uint8(d.N(4)), Capabilities: uint16(n()) << 8, Preference: uint16(n())}.Community(),
+		))
 	}
 	r.Communities = route.Join(cs...)
 	return r
@@ -93,7 +76,7 @@ func FuzzImport(f *testing.F) {
 		l.Here(0, 200, mac(2), 0, true)
 		l.home(func(c *EthernetSegment) { c.VNIs, c.Election.Algorithm = []frame.VNI{100, 200}, uint8(len(b)%3) })
 		for i := 0; len(b) > 0; i++ {
-			r := anyRoute(&b)
+			r := anyRoute((*check.Draw)(&b))
 			p := []netip.Addr{peer, reflector}[i%2]
 			if i%5 == 4 {
 				l.Withdrawn(l.now, p, &r.Key)

@@ -41,6 +41,14 @@ func (l *lab) claim() (seq int, on route.ESI) {
 	return -1, route.ESI{}
 }
 
+// says checks which sequence of mac(1) peers are told, -1 for none, and on which segment.
+func (l *lab) says(seq int, on route.ESI) {
+	l.t.Helper()
+	if n, e := l.claim(); n != seq || e != on {
+		l.t.Errorf("told %d on %v, want %d on %v", n, e, seq, on)
+	}
+}
+
 // A host of our segment that another VTEP says is at our port as long as that is there, and it has not moved: neither VTEP takes it from
 // the other, and both say one sequence.
 func TestOurSegment(t *testing.T) {
@@ -53,19 +61,13 @@ func TestOurSegment(t *testing.T) {
 		}
 		l.Learned(l.now, peer, r)
 	}
-	says := func(seq int, on route.ESI) {
-		t.Helper()
-		if n, e := l.claim(); n != seq || e != on {
-			t.Errorf("told %d on %v, want %d on %v", n, e, seq, on)
-		}
-	}
 	all, local := esi.String(), control.MAC{VNI: 100, MAC: mac(1), Port: "p1"}.String()
 	l.Learned(0, peer, by(2, whole()))
 	l.Learned(0, peer, by(2, alias()))
 	l.home(nil)
 	theirs(3, nil)
 	l.want(local)
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	l.home(func(c *EthernetSegment) { c.Up = false })
 	l.want(behind(1, all), member(all, 2))
 	l.home(func(c *EthernetSegment) { c.SingleActive = true; c.Wait = time.Minute })
@@ -77,7 +79,7 @@ func TestOurSegment(t *testing.T) {
 	for range 20 { // more than would make a duplicate
 		l.now += time.Second
 		here(3)
-		says(3, esi)
+		l.says(3, esi)
 		l.want()
 		theirs(3, nil)
 		l.flush()
@@ -89,29 +91,29 @@ func TestOurSegment(t *testing.T) {
 	}
 	here(3)
 	theirs(5, nil) // it was elsewhere meanwhile, and is back there
-	says(5, esi)
+	l.says(5, esi)
 	here(4) // another port: it has moved
-	says(6, route.ESI{})
+	l.says(6, route.ESI{})
 	theirs(5, nil)
-	says(6, route.ESI{})
+	l.says(6, route.ESI{})
 	theirs(7, nil)
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	l.want(local)
 	here(3)
-	says(7, esi)
+	l.says(7, esi)
 	other := esi
 	other[9] = 2
 	l.home(func(c *EthernetSegment) { c.ESI = other }) // the port is on another one: of equal claims the lower address counts
-	says(7, other)
+	l.says(7, other)
 	l.home(nil)
 	theirs(8, func(r *route.Route) { r.ESI = other })
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	theirs(9, nil)
-	says(-1, route.ESI{})
+	l.says(-1, route.ESI{})
 	here(3)
-	says(9, esi)
+	l.says(9, esi)
 	l.SetEthernets(l.now, nil)
-	says(9, route.ESI{})
+	l.says(9, route.ESI{})
 	l.Gone(l.now, 100, mac(1))
 	l.want(behind(1, all), member(all, 2))
 	l.Down(l.now, peer)

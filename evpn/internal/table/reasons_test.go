@@ -8,18 +8,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Each reason for which a route is used nowhere is on the page, with what to do.
 func TestReasons(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/evpn.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Must(os.ReadFile("../../../docs/evpn.md"))(t)
 	f, err := parser.ParseFile(token.NewFileSet(), "path.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	n := 0
 	ast.Inspect(f, func(x ast.Node) bool {
 		v, ok := x.(*ast.ValueSpec)

@@ -86,9 +86,7 @@ func TestFlippedBits(t *testing.T) {
 				r, b := v.Readers()[0], frame.NewBatch(nil)
 				refused := uint64(0)
 				through := func(p []byte) frame.Reason {
-					if err := far.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{p}, To: []frame.Endpoint{to}}}); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, far.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{p}, To: []frame.Endpoint{to}}}))
 					if far.Stats().Lost() > refused { // no IP packet: the far end does not send it
 						refused++
 						return frame.BadHeader

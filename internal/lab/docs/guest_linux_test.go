@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/qemu"
 )
@@ -27,10 +28,7 @@ func newGuest(t *testing.T, h *netns.Host, line string) *guest {
 		}
 	}
 	card[len(card)-1] += ",romfile=" // for what the tests have of QEMU
-	iperf, err := exec.LookPath("iperf3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iperf := check.Must(exec.LookPath("iperf3"))(t)
 	return &guest{t: t, Guest: qemu.Boot(t, h, qemu.Config{Card: card, Programs: map[string]string{"/bin/iperf3": iperf}})}
 }
 

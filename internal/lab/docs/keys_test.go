@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // key is a setting with its place in the file, as pages write it.
@@ -14,16 +16,10 @@ var key = regexp.MustCompile("`((?:[a-zA-Z]+(?:\\[\\])?\\.)*[a-zA-Z]+(?:\\[\\])?
 
 // The settings that pages name by their place in the file are in docs/settings.md.
 func TestKeys(t *testing.T) {
-	settings, err := os.ReadFile(filepath.Join(root, "docs/settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := check.Must(os.ReadFile(filepath.Join(root, "docs/settings.md")))(t)
 	n := 0
 	for _, p := range pages(t) {
-		text, err := os.ReadFile(filepath.Join(root, p.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(os.ReadFile(filepath.Join(root, p.name)))(t)
 		for _, m := range key.FindAllStringSubmatch(string(text), -1) {
 			_, section, ok := strings.Cut(string(settings), "\n## `"+m[1]+"`\n")
 			if !strings.Contains(m[1], "[]") && (!ok || unicode.IsUpper(rune(m[2][0]))) {

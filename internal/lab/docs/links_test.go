@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 var (
@@ -20,9 +22,7 @@ func TestLinks(t *testing.T) {
 	n := 0
 	for _, p := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(root, p.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -52,10 +52,7 @@ func TestPagesAreFound(t *testing.T) {
 	for next := []string{"README.md"}; len(next) > 0; {
 		name := next[0]
 		next = next[1:]
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Must(os.ReadFile(filepath.Join(root, name)))(t)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			file, _, _ := strings.Cut(m[1], "#")
 			if to := path.Join(path.Dir(name), file); strings.HasSuffix(file, ".md") && !strings.Contains(file, "://") && !found[to] {

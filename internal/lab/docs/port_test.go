@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // asks is a main that asks the port of docs/programs/port.md what vswitch.Port promises.
@@ -47,9 +49,7 @@ func main() {
 // A port of one's own keeps to what vswitch.Port says.
 func TestPort(t *testing.T) {
 	bs, err := Blocks(filepath.Join(root, "docs/programs/port.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var code string
 	for _, b := range bs {
 		if b.Lang == "go" {
@@ -66,9 +66,7 @@ func TestPort(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "page.go"), filepath.Join(dir, "asks.go")}
 	for i, text := range []string{page, asks} {
-		if err := os.WriteFile(files[i], []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(files[i], []byte(text), 0o644))
 	}
 	c := exec.Command("go", append([]string{"run"}, files...)...)
 	c.Dir = root

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -142,20 +143,12 @@ func newShell(t *testing.T, h *netns.Host) *shell {
 	t.Helper()
 	netns.Tool(t, "unshare")
 	repository, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	s := &shell{t: t, folder: t.TempDir()}
 	pipe, tree, script := filepath.Join(s.folder, "blocks"), filepath.Join(s.folder, "tree"), filepath.Join(s.folder, "stage")
-	if err := os.Mkdir(tree, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, []byte(stage), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(tree, 0o755))
+	check.OK(t, os.WriteFile(script, []byte(stage), 0o644))
+	check.OK(t, syscall.Mkfifo(pipe, 0o600))
 	if s.blocks, err = os.OpenFile(pipe, os.O_RDWR, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -170,13 +163,9 @@ func (s *shell) run(where, code string) {
 	s.t.Logf("%s:\n%s", where, code)
 	s.n++
 	file := filepath.Join(s.folder, fmt.Sprintf("block%d", s.n))
-	if err := os.WriteFile(file, []byte(code), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, os.WriteFile(file, []byte(code), 0o644))
 	s.mark = len(s.proc.Output())
-	if _, err := fmt.Fprintln(s.blocks, file); err != nil {
-		s.t.Fatal(err)
-	}
+	check.Must(fmt.Fprintln(s.blocks, file))(s.t)
 	s.proc.WantWithin("\nend of "+file+"\n", 5*time.Minute) // it may link programs, while others do
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 var (
@@ -16,10 +18,7 @@ var (
 
 // The tests that docs/interoperability.md names are in the folders that it names. Each row has one.
 func TestInteroperability(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs/interoperability.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join(root, "docs/interoperability.md")))(t)
 	_, tables, _ := strings.Cut(string(text), "\n## VTEPs")
 	folders := map[string]string{}
 	for _, m := range folder.FindAllStringSubmatch(string(text), -1) {

@@ -109,10 +109,7 @@ func prepare(t testing.TB, o Options) *Server {
 
 // free returns a port that nobody listens on.
 func free(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -4,6 +4,8 @@ package fake
 import (
 	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -135,12 +137,18 @@ func Tagged(p []byte, tci ...byte) []byte {
 	return append(t, p[12:]...)
 }
 
-// Until waits until ok holds, and ends the test when it does not within 10 s.
+// GratuitousARP is the frame by which a host says where it is: a request for its own address.
+func GratuitousARP(mac frame.MAC, ip netip.Addr) []byte {
+	a := ip.AsSlice()
+	return slices.Concat(frame.Broadcast[:], mac[:], []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1}, mac[:], a, make([]byte, 6), a, make([]byte, 18))
+}
+
+// Until waits until ok holds, and ends the test when it does not within a minute.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

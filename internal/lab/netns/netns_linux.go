@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 const nsPrefix = "vxs-"
@@ -38,9 +40,7 @@ func New(t testing.TB) *Net {
 	RequireRoot(t)
 	Tool(t, "ip")
 	sweeping.Do(func() { sweep(t) })
-	if err := stamps(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, stamps())
 	return &Net{t: t, id: nets.Add(1)}
 }
 
@@ -127,9 +127,7 @@ func Open[T io.Closer](t testing.TB, h *Host, open func() (T, error)) (x T) {
 	t.Helper()
 	var err error
 	h.Do(func() { x, err = open() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { x.Close() })
 	return x
 }

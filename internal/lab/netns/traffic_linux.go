@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Transfer sends size bytes over TCP to addr, a host and a port of another host, and as many
@@ -23,9 +25,7 @@ func (h *Host) Transfer(to *Host, addr string, size int64) {
 	var c net.Conn
 	var err error
 	to.Do(func() { l, err = net.Listen("tcp", addr) })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check.OK(h.t, err)
 	defer l.Close()
 	accepted := make(chan net.Conn, 1)
 	go func() {
@@ -36,9 +36,7 @@ func (h *Host) Transfer(to *Host, addr string, size int64) {
 		accepted <- c
 	}()
 	h.Do(func() { c, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second) })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check.OK(h.t, err)
 	s := <-accepted
 	type result struct {
 		what      string
@@ -84,21 +82,15 @@ func (h *Host) Datagrams(to *Host, addr string) (send func(n, seg int)) {
 	var client net.Conn
 	var err error
 	to.Do(func() { server, err = net.ListenPacket("udp", addr) })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check.OK(h.t, err)
 	h.t.Cleanup(func() { server.Close() })
 	h.Do(func() { client, err = net.Dial("udp", server.LocalAddr().String()) })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check.OK(h.t, err)
 	h.t.Cleanup(func() { client.Close() })
 	data, buf := make([]byte, 1<<16), make([]byte, 1<<16)
 	rand.NewChaCha8([32]byte{}).Read(data)
 	raw, err := client.(syscall.Conn).SyscallConn()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check.OK(h.t, err)
 	return func(n, seg int) {
 		h.t.Helper()
 		cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, seg) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // An Ear keeps what an underlay receives, by payload.
@@ -92,13 +93,9 @@ func RoundTrips(b *testing.B, src, dst Underlay, ds []frame.Datagram, n int) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for done := 0; done < b.N; done += n {
-		if err := s.Send(ds); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, s.Send(ds))
 		for got := 0; got < n; got += len(batch.Frames) {
-			if err := r.Read(batch); err != nil {
-				b.Fatal(err)
-			}
+			check.OK(b, r.Read(batch))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -52,10 +53,7 @@ type Capture int
 // NewCapture opens one.
 func NewCapture(t *testing.T, device string) Capture {
 	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network order
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := check.Must(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all))(t)
 	t.Cleanup(func() { unix.Close(fd) })
 	ifi, err := net.InterfaceByName(device)
 	if err == nil {
@@ -64,9 +62,7 @@ func NewCapture(t *testing.T, device string) Capture {
 	if err == nil {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return Capture(fd)
 }
 
@@ -74,10 +70,7 @@ func NewCapture(t *testing.T, device string) Capture {
 func (c Capture) Packet(t *testing.T) []byte {
 	b := make([]byte, 65536)
 	for {
-		n, err := unix.Read(int(c), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := check.Must(unix.Read(int(c), b))(t)
 		p := b[14:n]
 		switch {
 		case b[12] == 0x08 && b[13] == 0 && p[9] == unix.IPPROTO_UDP:

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 const root = "../../.."
@@ -143,18 +145,12 @@ func holdsMany(e ast.Expr, named map[string]bool) (many bool) {
 
 // parse returns the files of a folder, of all systems: the tests, or all others.
 func parse(t *testing.T, folder string, tests bool) (files []*ast.File) {
-	names, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := check.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") != tests {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		files = append(files, f)
 	}
 	return files
@@ -210,10 +206,7 @@ func reports(t *testing.T, folder, test, row string) (yes bool) {
 
 // TestDocumentation checks that SECURITY.md has the list.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(os.ReadFile(filepath.Join(root, "SECURITY.md")))(t)
 	var want strings.Builder
 	want.WriteString("| table | limit | share | removed or dropped when full | kept under attack |\n|---|---|---|---|---|\n")
 	for _, r := range Rows {

@@ -49,8 +49,7 @@ const guestMTU = 1430
 func index(t testing.TB, h *netns.Host, dev string) (i uint32) {
 	t.Helper()
 	h.Do(func() {
-		ifi, err := net.InterfaceByName(dev)
-		check.OK(t, err)
+		ifi := check.Must(net.InterfaceByName(dev))(t)
 		i = uint32(ifi.Index)
 	})
 	return i
@@ -197,8 +196,7 @@ func TestLabKernel(t *testing.T) {
 							t.Errorf("slot %d: %d packets, %d bytes, last at %v", i, packets, bytes, last)
 						}
 					}
-					m, err := s.d.Misses()
-					check.OK(t, err)
+					m := check.Must(s.d.Misses())(t)
 					for c, n := range m.All() {
 						if c == Room || c == TooBig || c == Length || c == Merged || c == OuterIP || c == Stale {
 							t.Errorf("%d frames missed: %v", n, c)

@@ -21,9 +21,7 @@ func loadFor(t testing.TB, flows int) *Datapath {
 	t.Helper()
 	netns.RequireRoot(t)
 	d, err := Load(flows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -35,10 +33,7 @@ func loadFor(t testing.TB, flows int) *Datapath {
 func TestLoad(t *testing.T) {
 	d := load(t)
 	for _, p := range []*ebpf.Program{d.objects.PortIn, d.objects.PortOut, d.objects.TunnelIn} {
-		info, err := p.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := check.Must(p.Info())(t)
 		n, _ := info.VerifiedInstructions()
 		size, _ := info.JitedSize()
 		insns, _ := info.Instructions()

@@ -94,8 +94,7 @@ func loadWithout(t *testing.T, f asm.BuiltinFunc, fails bool) *Datapath {
 	object = bytes.ReplaceAll(whole, call, fault)
 	d := load(t)
 	for _, p := range []Program{PortIn, TunnelIn} {
-		_, err := d.test(p)
-		check.OK(t, err)
+		check.Must(d.test(p))(t)
 	}
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
@@ -230,18 +231,14 @@ func TestPortToPort(t *testing.T) {
 	b := shape{dst: macFar, src: macNear, proto: layers.IPProtocolTCP, size: 500}.bytes()
 	for how := Egress; how <= Peer; how++ {
 		d.Slot(3).Validate(Validity{1, 1, 1})
-		if err := d.Put(k, &Flow{Slot: 3, Oif: 1, How: how, Max: 600}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, d.Put(k, &Flow{Slot: 3, Oif: 1, How: how, Max: 600}))
 		for _, p := range []Program{PortIn, PortOut} {
 			act, got, m, err := d.Run(p, b, Meta{Mark: 7})
 			if err != nil || act != Redirect || !bytes.Equal(got, b) || m.Mark != 0 {
 				t.Errorf("%v, program %d: action %d, mark %d, %v\n%x", how, p, act, m.Mark, err, got)
 			}
 		}
-		if err := d.Delete(k); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, d.Delete(k))
 	}
 	packets, size, last := d.Slot(3).Counters()
 	if packets != 6 || size != 6*uint64(len(b)) || last == 0 {
@@ -258,9 +255,7 @@ func TestSourcePorts(t *testing.T) {
 		ports := map[uint16]bool{}
 		for range 3 {
 			_, got, _, err := g.d.Run(PortIn, b, Meta{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			ports[binary.BigEndian.Uint16(got[34:])] = true
 		}
 		for p := range ports {
@@ -286,9 +281,7 @@ func TestMark(t *testing.T) {
 	b := shape{dst: macFar, src: macNear}.bytes()
 	o := Outer{Local: locals[0], Remote: peerOf(0, 0), Port: 4789, SrcPorts: srcPorts, VNI: vni, TTL: 64, Mark: 0x1234}
 	d.Slot(0).Validate(Validity{1, 1, 1})
-	if err := d.Put(OutKey{Ifindex: 1, Dst: macFar, Src: macNear}, &Flow{Oif: 1, How: Neigh, Max: 1500, Outer: o}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, d.Put(OutKey{Ifindex: 1, Dst: macFar, Src: macNear}, &Flow{Oif: 1, How: Neigh, Max: 1500, Outer: o}))
 	if _, _, m, err := d.Run(PortIn, b, Meta{Mark: 7}); err != nil || m.Mark != 0x1234 {
 		t.Errorf("mark %#x, %v", m.Mark, err)
 	}

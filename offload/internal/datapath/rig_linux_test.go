@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -100,34 +101,24 @@ func newRigOf(t testing.TB, kind encap.Type) *rig {
 	net := memory.NewNetwork(&memory.NetworkConfig{MTU: tunMTU})
 	t.Cleanup(func() { net.Close() })
 	listen := func(a netip.Addr) *memory.Underlay {
-		u, err := net.Listen(netip.AddrPortFrom(a, 4789), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := check.Must(net.Listen(netip.AddrPortFrom(a, 4789), nil))(t)
 		return u
 	}
 	for fam, a := range locals {
 		r.taps[fam] = &tap{listen(a), r}
 		r.far[fam] = listen(peerOf(fam, 0))
 	}
-	v, err := vtep.New(&vtep.Config{Type: kind}, r.taps[0], r.taps[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := check.Must(vtep.New(&vtep.Config{Type: kind}, r.taps[0], r.taps[1]))(t)
 	t.Cleanup(func() { v.Close() })
 	r.v = v
-	if err := v.Control().Open(vni); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, v.Control().Open(vni))
 	var cfgs []vtep.PeerConfig
 	for fam := range locals {
 		for m, c := range r.modes {
 			cfgs = append(cfgs, vtep.PeerConfig{Address: peerOf(fam, m), Header: vtep.Header{TTL: c.ttl, TOS: c.tos, DF: c.df, ECN: c.ecn}})
 		}
 	}
-	if err := v.SetPeers(cfgs); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, v.SetPeers(cfgs))
 	slot := uint32(0)
 	valid := func() uint32 {
 		r.d.Slot(slot).Validate(Validity{1, 0, 0})
@@ -136,19 +127,14 @@ func newRigOf(t testing.TB, kind encap.Type) *rig {
 	}
 	for fam := range locals {
 		for m := range r.modes {
-			p, err := v.AddPeer(netip.AddrPortFrom(peerOf(fam, m), 4789))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := check.Must(v.AddPeer(netip.AddrPortFrom(peerOf(fam, m), 4789)))(t)
 			r.peers[fam] = append(r.peers[fam], p)
 			r.out(r.key(fam, m), r.flow(valid(), fam, m))
 		}
 		in := r.flow(valid(), fam, 0)
 		in.How = Egress
 		in.Outer.ZeroChecksum = true
-		if err := r.d.Put(r.inKey(fam), in); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.d.Put(r.inKey(fam), in))
 	}
 	return r
 }
@@ -164,9 +150,7 @@ func (r *rig) inKey(fam int) InKey {
 
 func (r *rig) out(k OutKey, f *Flow) {
 	r.t.Helper()
-	if err := r.d.Put(k, f); err != nil {
-		r.t.Fatal(err)
-	}
+	check.OK(r.t, r.d.Put(k, f))
 }
 
 // flow is what a mode is for the programs.
@@ -278,16 +262,12 @@ func (r *rig) sends(fam, m int, b []byte) bool {
 func (r *rig) userReads(fam int, payload []byte, tos uint8) *frame.Frame {
 	r.t.Helper()
 	to, err := frame.EndpointFrom(netip.AddrPortFrom(locals[fam], 4789))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	check.OK(r.t, err)
 	ds := []frame.Datagram{{Parts: [][]byte{payload}, To: []frame.Endpoint{to}, TOS: tos, TTL: 64}}
 	if err := r.far[fam].Sender(0).Send(ds); err != nil || ds[0].Lost > 0 {
 		r.t.Fatalf("sending %d bytes: %v, lost %d", len(payload), err, ds[0].Lost)
 	}
-	if err := r.v.Readers()[fam].Read(r.batch); err != nil {
-		r.t.Fatal(err)
-	}
+	check.OK(r.t, r.v.Readers()[fam].Read(r.batch))
 	return &r.batch.Frames[0]
 }
 
@@ -383,18 +363,12 @@ func (d *Datapath) sums() bool {
 // why runs a program and returns the cause of the miss, NumCauses if it is carried or not counted.
 func (d *Datapath) why(t testing.TB, p Program, b []byte, m Meta) Cause {
 	t.Helper()
-	before, err := d.Misses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := check.Must(d.Misses())(t)
 	act, got, after, err := d.Run(p, b, m)
 	if err != nil {
 		t.Fatalf("%d bytes: %v", len(b), err)
 	}
-	now, err := d.Misses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := check.Must(d.Misses())(t)
 	found := NumCauses
 	for c := range NumCauses {
 		if now[c] != before[c] {

@@ -91,10 +91,8 @@ func newRouter(t testing.TB) *router {
 	for i, p := range []string{"0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"} {
 		check.OK(t, g.Add(l3.Route{Prefix: netip.MustParsePrefix(p), Via: via[2+i%2][i/2 : i/2+1]}))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.sw.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; r.sw.Close(); net.Close() })
+	t.Cleanup(func() { r.sw.Close(); net.Close() })
+	check.Run(t, r.sw.Run)
 	r.d.Slot(0).Validate(Validity{1, 0, 0})
 	return r
 }

@@ -97,8 +97,7 @@ func TestLabMerged(t *testing.T) {
 	check.OK(t, err)
 	check.True(t, string(buf[:size]) == string(one), "%d bytes arrive, not one packet", size)
 	h.Until("a frame is carried", func() bool {
-		_, err := c.Write(one)
-		check.OK(t, err)
+		check.Must(c.Write(one))(t)
 		packets, _, _ := s.d.Slot(1).Counters()
 		return packets > 0
 	})

@@ -76,10 +76,8 @@ func newTrunk(t testing.TB) *trunk {
 	in := flow()
 	in.Tag, in.Outer = tunnelTag, Outer{Local: locals[0], Port: 4789, ZeroChecksum: true}
 	check.OK(t, r.d.Put(InKey{Peer: peer.Addr().As16(), VNI: vni, Dst: macNear, Src: macFar}, in))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- sw.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; sw.Close(); net.Close() })
+	t.Cleanup(func() { sw.Close(); net.Close() })
+	check.Run(t, sw.Run)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -191,9 +192,7 @@ func TestReceiveChecksums(t *testing.T) {
 		for _, c := range []struct{ zero, unverified bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 			f := &Flow{SrcEpoch: 1, DstEpoch: 2, Oif: 1, How: Egress, Max: 1500,
 				Outer: Outer{Local: locals[fam], Port: 4789, ZeroChecksum: c.zero, Unverified: c.unverified}}
-			if err := d.Put(k, f); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, d.Put(k, f))
 			for _, x := range []struct {
 				b  []byte
 				ok bool
@@ -204,9 +203,7 @@ func TestReceiveChecksums(t *testing.T) {
 					}
 				}
 			}
-			if err := d.Delete(k); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, d.Delete(k))
 		}
 	}
 }

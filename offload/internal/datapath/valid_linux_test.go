@@ -69,8 +69,7 @@ func TestTables(t *testing.T) {
 		check.OK(t, d.Delete(key(7)))
 		check.OK(t, d.Put(key(8), f))
 	}
-	m, err := d.Misses()
-	check.OK(t, err)
+	m := check.Must(d.Misses())(t)
 	for c := range m.All() {
 		t.Errorf("misses of cause %v without a frame", c)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/ovsdb/internal/ovslab"
 )
 
@@ -20,10 +21,7 @@ const db = "hardware_vtep"
 
 func dial(t *testing.T, s *ovslab.Server) *Client {
 	t.Helper()
-	conn, err := net.Dial("unix", s.Sock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Must(net.Dial("unix", s.Sock))(t)
 	c := New(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -41,9 +39,7 @@ func TestServer(t *testing.T) {
 	s.Ctl("add-ls", "first")
 	c := dial(t, s)
 	got := make(chan Tables, 10)
-	if err := c.Monitor(t.Context(), db, map[string][]string{"Logical_Switch": {"name"}}, func(x Tables) { got <- x }); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Monitor(t.Context(), db, map[string][]string{"Logical_Switch": {"name"}}, func(x Tables) { got <- x }))
 	names := func() (out []string) {
 		select {
 		case x := <-got:
@@ -257,9 +253,7 @@ func TestLock(t *testing.T) {
 	var all [2]*Client
 	for i := range all {
 		all[i] = dial(t, s)
-		if err := all[i].Lock(t.Context(), "x", func(ours bool) { told[i] <- ours }); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, all[i].Lock(t.Context(), "x", func(ours bool) { told[i] <- ours }))
 		if got := <-told[i]; got != (i == 0) {
 			t.Fatalf("client %d: told %v", i, got)
 		}

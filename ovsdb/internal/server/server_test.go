@@ -314,8 +314,7 @@ func TestLargeReply(t *testing.T) {
 		b.want("uuid", "transact", db, addLS(fmt.Sprint(i, long)))
 	}
 	a := newClient(t, s.dial("a"))
-	_, err := io.WriteString(a.conn, `{"id":1,"method":"monitor","params":["hardware_vtep",1,{"Logical_Switch":{}}]}`)
-	check.OK(t, err)
+	check.Must(io.WriteString(a.conn, `{"id":1,"method":"monitor","params":["hardware_vtep",1,{"Logical_Switch":{}}]}`))(t)
 	for monitors := 0; monitors == 0; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		for x := range s.sessions {
@@ -392,9 +391,7 @@ func FuzzSession(f *testing.F) {
 		}()
 		conn.SetReadDeadline(time.Now().Add(time.Minute))
 		said, err := io.ReadAll(conn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for d := json.NewDecoder(strings.NewReader(string(said))); ; {
 			var v map[string]any
 			if err := d.Decode(&v); err == io.EOF || err == io.ErrUnexpectedEOF { // the end of the session may cut it

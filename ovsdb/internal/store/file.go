@@ -41,17 +41,12 @@ func Open(path string, s *Schema, l Limits) (db *Database, torn int64, err error
 	}
 	if err != nil {
 		db.Close()
-		return nil, 0, fmt.Errorf("%s: %w", path, plain(err))
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err
+		}
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	return db, torn, nil
-}
-
-// plain returns what has happened to a file, whose path the caller names.
-func plain(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // lockPath returns the file that is locked in place of another.

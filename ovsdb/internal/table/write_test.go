@@ -8,15 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // carry carries out operations as a server does, with the names of new rows as their UUIDs.
 func carry(t *testing.T, d *Database, ops []Op) {
 	t.Helper()
-	text, err := json.Marshal(ops)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Must(json.Marshal(ops))(t)
 	for _, op := range ops {
 		name, _ := op["uuid-name"].(string)
 		fresh := name
@@ -32,9 +31,7 @@ func carry(t *testing.T, d *Database, ops []Op) {
 		Where           [][]any
 		Mutations       [][]any
 	}
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "named-uuid", "uuid")), &list); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(strings.ReplaceAll(string(text), "named-uuid", "uuid")), &list))
 	for i, op := range list {
 		id := op.UUID
 		if len(op.Where) > 0 {
