@@ -192,7 +192,7 @@ func (l *leaf) start() {
 func (l *leaf) stop() {
 	if l.speaker != nil {
 		l.quit()
-		check.ErrorHas(l.t, l.speaker.Run(context.Background()), "discovery: Speaker.Run: it was called before; make a new Speaker")
+		check.ErrorHas(l.t, l.speaker.Run(l.t.Context()), "discovery: Speaker.Run: it was called before; make a new Speaker")
 		l.speaker = nil
 	}
 }

@@ -79,7 +79,7 @@ func TestEnd(t *testing.T) {
 	c := good()
 	c.Target, c.Listen = "", []string{"punix:" + filepath.Join(t.TempDir(), "s")}
 	s := check.Must(New(empty(t), c))(t)
-	stop := runs(t, s)
+	stop := check.Run(t, s.Run)
 	until(t, "connected", func() bool { return s.Status().State == Connected && s.Status().Transactions > 0 })
 	began := s.Status().Since
 	stop()

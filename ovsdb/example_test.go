@@ -39,5 +39,5 @@ func Example() {
 	defer cancel()
 	err = s.Run(ctx)
 	fmt.Println(s, s.Status().State, err)
-	// Output: leaf1 at unix:/nowhere/db.sock connecting <nil>
+	// Output: leaf1 at unix:/nowhere/db.sock stopped <nil>
 }

@@ -3,7 +3,7 @@ package worst
 // configured is filled by who writes the configuration, calls the library, or runs a control
 // plane, with as many things as he names, or up to 16 for each (bfd.reports.list): no stranger has any in it.
 const configured = `
-bfd.Prober.hosts bfd.Prober.locals bfd.Prober.on bgp.Speaker.peers bgp.link.networks bgp.rules.linkBy bgp.rules.links bgp.Speaker.said bgp.filterList.rules bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
+bfd.Prober.hosts bfd.Prober.locals bfd.Prober.on bgp.Speaker.peers bgp.link.networks bgp.rules.linkBy bgp.rules.links bgp.Speaker.said bgp.inbox.taken bgp.table.used bgp.filterList.rules bgp.routes.n bgp.rules.blocks bgp.rules.macs bgp.rules.networks bgp.rules.own
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.noted control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
