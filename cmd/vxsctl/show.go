@@ -41,7 +41,7 @@ func (s *session) list(ctx context.Context, w *words, l sublist) error {
 	}
 	text, err = s.Do(ctx, http.MethodGet, "/v1/"+w.name, nil, nil)
 	if err == nil && json.Unmarshal(text, &x) == nil && x.Error != "" {
-		fmt.Fprintf(s.notice, "vxsctl: %s is %s: %s\n", w.name, lasting(x.State, x.Since, x.Again), x.Error)
+		fmt.Fprintf(s.notice, "vxsctl: %s: %s: %s\n", w.name, lasting(x.State, x.Since, x.Again), x.Error)
 	}
 	return nil
 }

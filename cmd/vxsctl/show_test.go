@@ -37,8 +37,8 @@ func TestEmptyLists(t *testing.T) {
 			f.answer(l.path, "[]\n")
 			for state, want := range map[string]string{
 				`{"state":"running","since":"2026-01-02T03:04:05Z"}`:                                                          "",
-				`{"state":"starting","since":"2026-01-02T03:04:05Z","error":"no node"}`:                                       "vxsctl: " + c.name + " is starting since 2026-01-02 03:04:05: no node\n",
-				`{"state":"failed","since":"2026-01-02T03:04:05Z","again":"2026-01-02T03:04:06Z","error":"listen: not ours"}`: "vxsctl: " + c.name + " is failed since 2026-01-02 03:04:05, again at 2026-01-02 03:04:06: listen: not ours\n",
+				`{"state":"starting","since":"2026-01-02T03:04:05Z","error":"no node"}`:                                       "vxsctl: " + c.name + ": starting since 2026-01-02 03:04:05: no node\n",
+				`{"state":"failed","since":"2026-01-02T03:04:05Z","again":"2026-01-02T03:04:06Z","error":"listen: not ours"}`: "vxsctl: " + c.name + ": failed since 2026-01-02 03:04:05, again at 2026-01-02 03:04:06: listen: not ours\n",
 				`404 {"error":"gone"}`: "",
 			} {
 				f.answer("/v1/"+c.name, state)
