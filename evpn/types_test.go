@@ -128,3 +128,27 @@ func TestOwnTunnels(t *testing.T) {
 		check.Equal(t, "left out", left, "own")
 	})
 }
+
+// When the first of two tunnels has failed, the rows are for the other one, which peers are told, though it is alone in the segment.
+func TestTunnelFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		l, h := f.leaves[0], newHost(1)
+		h.move(f.leaves[1], f.leaves[1].plug())
+		vy := check.Must(l.node.Tunnel("vy", node.Tunnel{Local: netip.MustParseAddr("192.0.2.101")}))(t)
+		check.OK(t, l.segment.Join(vy))
+		for _, a := range check.Must(l.segment.Switch())(t).Attachments() {
+			if a.PortName() == "vx" {
+				check.OK(t, a.Detach())
+			}
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		check.Equal(t, "VTEP", l.speaker.Status().Segments[0].VTEP, netip.MustParseAddr("192.0.2.101"))
+		for r, err := range l.node.Plane().Waiting(DefaultOwner) {
+			t.Errorf("%v waits: %v", r, err)
+		}
+		check.Equal(t, "the host is known", l.where(h) != "", true)
+	})
+}

@@ -249,31 +249,25 @@ func (s *Speaker) locals() (list []route.Addr) {
 	return list
 }
 
-// vtep returns our address in a segment, that of the first tunnel in it that is VXLAN, and the name of the tunnel if there are several. ok is
-// false if there are only others.
+// vtep returns the name of our tunnel in a segment, the first in it that is VXLAN, and its address. ok is false if there are only others.
 func (s *Speaker) vtep(vni frame.VNI) (tunnel string, a route.Addr, ok bool) {
-	tunnels, n := s.node.Tunnels(), 0
+	tunnels := s.node.Tunnels()
+	ok = true
 	for _, name := range s.seen.members[vni] {
-		if t := tunnels[name]; t != nil {
-			if n++; tunnel == "" && t.Type() == encap.TypeVXLAN {
-				tunnel = name
+		switch t := tunnels[name]; {
+		case t == nil:
+		case t.Type() != encap.TypeVXLAN:
+			ok = false
+		default:
+			for _, a := range t.Local() {
+				if !a.IsUnspecified() {
+					return name, route.AddrFrom(a), true
+				}
 			}
+			return name, route.AddrFrom(s.cfg.VTEP), true
 		}
 	}
-	if tunnel == "" {
-		return "", a, n == 0
-	}
-	a = route.AddrFrom(s.cfg.VTEP)
-	for _, own := range tunnels[tunnel].Local() {
-		if !own.IsUnspecified() {
-			a = route.AddrFrom(own)
-			break
-		}
-	}
-	if n == 1 {
-		tunnel = ""
-	}
-	return tunnel, a, true
+	return "", route.Addr{}, ok
 }
 
 // connect notes the networks of a gateway.
