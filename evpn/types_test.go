@@ -117,15 +117,29 @@ func TestOwnTunnels(t *testing.T) {
 		synctest.Wait()
 		f.leaves[1].engine.Advertise(route.Route{Key: route.Key{Kind: route.Multicast, RD: route.RD{7: 9}, IP: route.AddrFrom(own)}, NumLabels: 1, Labels: [2]uint32{100},
 			NextHop: route.AddrFrom(own), Tunnel: route.AddrFrom(own), TunnelType: 6, Communities: route.Join(route.Community(check.Must(route.ParseTarget("65000:100"))(t)))})
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		left := "not heard"
-		for r := range l.speaker.Routes() {
-			if r.VTEP == own {
-				left = r.LeftOut
+		left := func() (why string) {
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			why = "not heard"
+			for r := range l.speaker.Routes() {
+				if r.VTEP == own {
+					why = r.LeftOut
+				}
 			}
+			return why
 		}
-		check.Equal(t, "left out", left, "own")
+		check.Equal(t, "left out", left(), "own")
+		change := func(edit func(c *node.Config)) {
+			t.Helper()
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				edit(c)
+				return nil
+			}))
+		}
+		change(func(c *node.Config) { c.Segments[0].Tunnels = c.Segments[0].Tunnels[:1] })
+		check.Equal(t, "left out, of a tunnel in no segment", left(), "own")
+		change(func(c *node.Config) { c.Tunnels = c.Tunnels[:1] })
+		check.Equal(t, "left out, without the tunnel", left(), "")
 	})
 }
 
