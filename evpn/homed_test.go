@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -355,4 +356,43 @@ func TestHomedConfigured(t *testing.T) {
 			f.link(i, true)
 		}
 	})
+}
+
+// On a single-active segment the leaf that forwards says such a host, though the other has the lower address: its port is blocked.
+func TestHomedConfiguredSingleActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := EthernetSegment{Mode: SingleActive, Election: ByPreference}
+		f := newBonded(t, c)
+		defer f.close()
+		for i, l := range f.leaves[:2] {
+			check.OK(t, l.node.Program("other", control.Update{Loose: true, Add: []control.Row{control.MAC{VNI: 100, MAC: f.host.mac, Port: "bond"}}}))
+			l.prefer(uint16(100 + i))
+		}
+		h := f.other[2]
+		h.speak()
+		arrives := func(at int) {
+			t.Helper()
+			f.quiet()
+			check.Slice(t, "forward", f.carriers(), []int{at})
+			f.copies(f.links[:]...)
+			check.OK(t, h.at.Send(f.numbered(f.host.mac, h.mac)))
+			check.Equal(t, fmt.Sprint("copies at link ", at), f.copies(f.links[:]...)[at], 1)
+		}
+		arrives(1)
+		f.leaves[0].prefer(200)
+		arrives(0)
+		f.link(0, false)
+		f.quiet()
+		f.link(0, true)
+		f.leaves[0].prefer(1)
+		arrives(1)
+	})
+}
+
+// prefer changes the preference of the leaf's Ethernet segment.
+func (l *leaf) prefer(p uint16) {
+	c := l.speaker.cfg
+	c.EthernetSegments = slices.Clone(c.EthernetSegments)
+	c.EthernetSegments[0].Preference = p
+	check.OK(l.t, l.speaker.Configure(&c))
 }

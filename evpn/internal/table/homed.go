@@ -101,6 +101,8 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	}
 	if t.homed[m] = true; was.Port != m.Port {
 		t.rejoinConfigured(now, was.Port)
+	}
+	if was.Port != m.Port || was.Up != m.Up {
 		t.rejoinConfigured(now, m.Port)
 	}
 	t.unport(m, was.Dests)
@@ -165,16 +167,8 @@ func (t *Table) rejoin(now time.Duration, s *segment, at frame.Dest) {
 
 // rejoinConfigured is rejoin of configured hosts, which have the name of the port.
 func (t *Table) rejoinConfigured(now time.Duration, port string) {
-	for vni, hosts := range t.configured {
-		s := t.segments[vni]
-		if s == nil {
-			continue
-		}
-		for mac := range hosts {
-			if h := s.hosts[mac]; h != nil && h.static && h.port == port {
-				h.rejoin(t, now)
-			}
-		}
+	for h := range t.configuredAt(port) {
+		h.rejoin(t, now)
 	}
 }
 
@@ -242,6 +236,9 @@ func (m *homed) open(vni frame.VNI) bool {
 	return m.Up && m.member(vni) && (!m.SingleActive || m.forward[vni])
 }
 
+// shut reports whether the port is there and blocked, since another VTEP forwards. That one says the configured hosts.
+func (m *homed) shut(vni frame.VNI) bool { return m.Up && m.SingleActive && !m.forward[vni] }
+
 // addr returns the VTEP by which we take part in the election: that of the first segment.
 func (m *homed) addr() route.Addr {
 	for _, vni := range m.VNIs {
@@ -291,15 +288,22 @@ func (m *homed) elect() {
 			roles[vni] = Role{}
 		}
 	}
+	changed := false
 	for vni, r := range roles {
 		if was, ok := m.roles[vni]; ok && was.equal(&r) {
 			continue
 		}
+		changed = true
 		if m.roles[vni] = r; m.t.cfg.Role != nil {
 			m.t.cfg.Role(vni, m.Port, r)
 		}
 		if m.t.segments[vni] == nil {
 			delete(m.roles, vni)
+		}
+	}
+	if changed {
+		for h := range m.t.configuredAt(m.Port) {
+			m.t.touch(h)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -65,6 +66,19 @@ func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
 		t.gone(now, h)
 	}
 	t.touch(h)
+}
+
+// configuredAt iterates over the hosts that are configured on a port, in no order.
+func (t *Table) configuredAt(port string) iter.Seq[*host] {
+	return func(yield func(*host) bool) {
+		for vni, hosts := range t.configured {
+			for mac := range hosts {
+				if s := t.segments[vni]; s != nil && s.hosts[mac] != nil && s.hosts[mac].static && s.hosts[mac].port == port && !yield(s.hosts[mac]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // local counts the routes that we have to a prefix.
