@@ -95,9 +95,7 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 		s.seen.members[e.VNI] = nil
 		s.settle(now, e.VNI)
 	case frame.EventSegmentDown:
-		for _, name := range s.seen.members[e.VNI] {
-			s.unplug(now, name, e.VNI)
-		}
+		s.unplug(now, e.VNI, 0)
 		delete(s.seen.members, e.VNI)
 		s.down(e.VNI)
 	case frame.EventAttached:
@@ -109,7 +107,7 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 	case frame.EventDetached:
 		s.seen.members[e.VNI] = slices.DeleteFunc(s.seen.members[e.VNI], func(n string) bool { return n == e.Name })
 		s.table.PortGone(now, e.VNI, e.Dest)
-		s.unplug(now, e.Name, e.VNI)
+		s.unplug(now, e.VNI, e.Dest)
 		s.settle(now, e.VNI)
 	case frame.EventLocalChanged:
 		s.settleAll(now)

@@ -18,8 +18,8 @@ type EthernetSegment struct {
 	Election     route.Election
 	Wait         time.Duration // from when we are there until we may forward
 	Port         string
-	VNIs         []frame.VNI  // of which the port is a member, sorted
-	Dests        []frame.Dest // of these members: those that take only some frames of the port have one of their own
+	VNIs         []frame.VNI  // of which the port is a member, sorted; one may be there several times
+	Dests        []frame.Dest // of these members: those that take only some frames of the port, and others in a segment, have one of their own
 	Up           bool         // the port is there
 }
 
@@ -28,12 +28,15 @@ func equalEthernet(a, b *EthernetSegment) bool {
 		a.Up == b.Up && slices.Equal(a.VNIs, b.VNIs) && slices.Equal(a.Dests, b.Dests)
 }
 
-// dest returns that of the member of a segment, 0 if there is none.
-func (c *EthernetSegment) dest(vni frame.VNI) frame.Dest {
-	if i, ok := slices.BinarySearch(c.VNIs, vni); ok {
-		return c.Dests[i]
+// has reports whether one of the members has a Dest in a segment.
+func (c *EthernetSegment) has(vni frame.VNI, at frame.Dest) bool {
+	i, _ := slices.BinarySearch(c.VNIs, vni)
+	for ; i < len(c.VNIs) && c.VNIs[i] == vni; i++ {
+		if c.Dests[i] == at {
+			return true
+		}
 	}
-	return 0
+	return false
 }
 
 // A Role is what the member of a segment on an Ethernet segment does (RFC 7432, section 8.5; RFC 8365, section 8.3.1).
@@ -112,13 +115,10 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	if was.Up && !c.Up && !moved {
 		m.depart(now)
 	}
-	for _, vni := range slices.Concat(was.VNIs, c.VNIs) {
-		before, after := was.dest(vni), m.dest(vni)
-		if s := t.segments[vni]; s != nil && (moved || before != after) {
-			for _, d := range []frame.Dest{before, after} {
-				if d != 0 {
-					t.rejoin(now, s, d)
-				}
+	for _, x := range [][2]*EthernetSegment{{&was, c}, {c, &was}} {
+		for i, vni := range x[0].VNIs {
+			if s := t.segments[vni]; s != nil && (moved || !x[1].has(vni, x[0].Dests[i])) {
+				t.rejoin(now, s, x[0].Dests[i])
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func (h *host) on(t *Table) *homed {
 		}
 		return nil
 	}
-	if m := t.ports[h.dest]; m != nil && m.dest(h.s.VNI) == h.dest {
+	if m := t.ports[h.dest]; m != nil && m.has(h.s.VNI, h.dest) {
 		return m
 	}
 	return nil
@@ -320,7 +320,7 @@ func (m *homed) routes(t *Table) (list []route.Route) {
 	list = append(list, route.Route{Key: route.Key{Kind: route.Segment, RD: rd, Segment: m.ESI, IP: us}, NextHop: us,
 		Communities: communities(nil, route.ESImport(m.ESI), m.Election.Community())})
 	var targets []route.Target
-	for _, vni := range m.VNIs {
+	for _, vni := range slices.Compact(slices.Clone(m.VNIs)) {
 		s := t.segments[vni]
 		if s == nil || s.Silent || s.VTEP.Bits() == 0 {
 			continue
@@ -372,7 +372,7 @@ func (t *Table) Ethernets() (list []Ethernet) {
 					x.Candidates = append(x.Candidates, c.Addr.Netip())
 				}
 			}
-			for _, vni := range m.VNIs {
+			for _, vni := range slices.Compact(slices.Clone(m.VNIs)) {
 				x.Networks = append(x.Networks, EthernetNetwork{vni, m.forward[vni]})
 			}
 		}
