@@ -206,8 +206,9 @@ func (t *Table) awaited(now time.Duration) {
 // there: peers reach it by the other VTEPs.
 func (h *host) on(t *Table) *homed {
 	if h.static {
+		port := h.port(t)
 		for m := range t.homed {
-			if m.Port == h.port {
+			if m.Port == port {
 				return m
 			}
 		}
