@@ -77,3 +77,19 @@ func TestSpeakerInParts(t *testing.T) {
 	check.Equal(t, "left", len(ways(n)), 0)
 	check.Equal(t, "sessions ended", len(f.reset), 1)
 }
+
+// The memory that a prefix with very many paths needs for its rows is not kept for the next one.
+func TestManyPaths(t *testing.T) {
+	x := newTable(simple())
+	x.configure(simple(), gateway)
+	for i := range 4 * batch.Most {
+		p := hostsOf("10.0.0.2", 1)[0]
+		p.ID = uint32(i)
+		x.learned(p)
+	}
+	var got updates
+	_, err := x.flush("bgp", &got)
+	check.OK(t, err)
+	check.Slice(t, "rows", got, updates{2}) // one, and our block
+	check.True(t, cap(x.used.paths) <= 2*batch.Most, "room for %d paths is kept", cap(x.used.paths))
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/batch"
 )
 
 // A way is where packets go, and how wide the links of the next hops are that it leads to.
@@ -25,7 +26,9 @@ func (t *table) ways(p netip.Prefix) []way {
 			paths = append(paths, x)
 		}
 	}
-	t.used.paths = paths
+	if len(paths) <= batch.Most { // peers say how many there are
+		t.used.paths = paths
+	}
 	segment := func(x path) frame.VNI { return t.rules.link(x.peer.Value()).Segment }
 	slices.SortFunc(paths, func(a, b path) int {
 		return cmp.Or(a.nextHop.Value().Compare(b.nextHop.Value()), cmp.Compare(segment(a), segment(b)), cmp.Compare(b.width, a.width))

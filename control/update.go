@@ -22,7 +22,7 @@ type Update struct {
 type Programmer interface {
 	// Program carries out an Update. Refused rows do not affect others: the error wraps a RowErrors with all
 	// of them, and the rest of the Update is carried out. A refused row counts as removed. To remove a row
-	// that does not exist, or to add one that does, is not an error.
+	// that does not exist, or to add one that does, is not an error. Add and Del are the caller's again when it returns.
 	Program(owner string, u Update) error
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/election"
@@ -108,7 +109,8 @@ func (x *EthernetSegment) table() table.EthernetSegment {
 	return t
 }
 
-// A portState is what is known of a port: the segments that it is a member of, and where frames to it go in each.
+// A portState is what is known of a port: the segments that it is a member of, and where frames to it go in each. In one it may have several
+// attachments.
 type portState struct {
 	vnis  []frame.VNI // sorted
 	dests []frame.Dest
@@ -117,31 +119,60 @@ type portState struct {
 
 // plug notes that a port has become a member of a segment, unplug that it is none any more.
 func (s *Speaker) plug(now time.Duration, e *frame.Event) {
-	p := s.seen.ports[e.Name]
-	if p == nil {
-		p = &portState{dead: !s.node.Carrier(e.Name)}
-		s.seen.ports[e.Name] = p
-	}
-	i, ok := slices.BinarySearch(p.vnis, e.VNI)
-	if !ok {
-		p.vnis, p.dests = slices.Insert(p.vnis, i, e.VNI), slices.Insert(p.dests, i, e.Dest)
-	}
-	p.dests[i] = e.Dest
-	s.ethernet(now, e.Name)
-}
-
-func (s *Speaker) unplug(now time.Duration, name string, vni frame.VNI) {
+	name := s.port(e)
 	p := s.seen.ports[name]
 	if p == nil {
-		return
+		p = &portState{dead: !s.node.Carrier(name)}
+		s.seen.ports[name] = p
 	}
-	if i, ok := slices.BinarySearch(p.vnis, vni); ok {
-		p.vnis, p.dests = slices.Delete(p.vnis, i, i+1), slices.Delete(p.dests, i, i+1)
+	i, _ := slices.BinarySearch(p.vnis, e.VNI)
+	for ; i < len(p.vnis) && p.vnis[i] == e.VNI; i++ {
+		if p.dests[i] == e.Dest {
+			return
+		}
 	}
-	if len(p.vnis) == 0 {
-		delete(s.seen.ports, name)
-	}
+	p.vnis, p.dests = slices.Insert(p.vnis, i, e.VNI), slices.Insert(p.dests, i, e.Dest)
 	s.ethernet(now, name)
+}
+
+// port returns the name of the port of an attachment, which may have a longer one.
+func (s *Speaker) port(e *frame.Event) string {
+	if !strings.Contains(e.Name, ".") {
+		return e.Name
+	}
+	for _, v := range s.node.Switch().VSIs() {
+		if v.VNI() != e.VNI {
+			continue
+		}
+		for _, a := range v.Attachments() {
+			if a.Dest(0) == e.Dest {
+				return a.PortName()
+			}
+		}
+	}
+	return e.Name
+}
+
+// unplug is for one attachment, or for all in a segment with at 0.
+func (s *Speaker) unplug(now time.Duration, vni frame.VNI, at frame.Dest) {
+	for name, p := range s.seen.ports {
+		i, _ := slices.BinarySearch(p.vnis, vni)
+		n := len(p.vnis)
+		for i < len(p.vnis) && p.vnis[i] == vni {
+			if at == 0 || p.dests[i] == at {
+				p.vnis, p.dests = slices.Delete(p.vnis, i, i+1), slices.Delete(p.dests, i, i+1)
+			} else {
+				i++
+			}
+		}
+		if len(p.vnis) == n {
+			continue
+		}
+		if len(p.vnis) == 0 {
+			delete(s.seen.ports, name)
+		}
+		s.ethernet(now, name)
+	}
 }
 
 // ethernet has the table know where a port is, if that is on an Ethernet segment.

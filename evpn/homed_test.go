@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -323,6 +324,51 @@ func TestHomedMatch(t *testing.T) {
 	})
 }
 
+// So are hosts of several VLANs of the port in one segment, whichever of the members goes.
+func TestHomedVLANs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 0, Config{})
+		defer f.close()
+		l := f.add(Config{EthernetSegments: []EthernetSegment{{ESI: bondESI, Port: "p1"}}})
+		p, hosts := l.plug(), []*host{newHost(1), newHost(2)}
+		members := func(vlans ...int) {
+			t.Helper()
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				c.Segments[0].Members = nil
+				for _, vlan := range vlans {
+					c.Segments[0].Members = append(c.Segments[0].Members, node.Member{Port: "p1", VLAN: vlan})
+				}
+				return nil
+			}))
+			for i, vlan := range []byte{0, 20} {
+				b := fake.GratuitousARP(hosts[i].mac, hosts[i].ip)
+				if vlan != 0 {
+					b = fake.Tagged(b, 0, vlan)
+				}
+				_ = p.Send(b)
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			want, got := []string{}, []string{}
+			for _, vlan := range vlans {
+				want = append(want, fmt.Sprint(hosts[vlan/20].mac, " ", bondESI))
+			}
+			for r := range l.speaker.Routes() {
+				if r.Type == 2 && !r.IP.IsValid() {
+					got = append(got, fmt.Sprint(r.MAC, " ", r.ESI))
+				}
+			}
+			slices.Sort(got)
+			check.Slice(t, fmt.Sprint("hosts of VLANs ", vlans), got, want)
+			check.Equal(t, "networks", len(l.speaker.Status().Ethernets[0].Segments), 1)
+		}
+		members(0, 20)
+		members(20)
+		members(0, 20)
+		members(0)
+	})
+}
+
 // A host that the configuration of both leaves has on the link is on the Ethernet segment, as one that was learned there: others send to both
 // leaves, and to one when the link of the other fails.
 func TestHomedConfigured(t *testing.T) {
@@ -355,4 +401,43 @@ func TestHomedConfigured(t *testing.T) {
 			f.link(i, true)
 		}
 	})
+}
+
+// On a single-active segment the leaf that forwards says such a host, though the other has the lower address: its port is blocked.
+func TestHomedConfiguredSingleActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := EthernetSegment{Mode: SingleActive, Election: ByPreference}
+		f := newBonded(t, c)
+		defer f.close()
+		for i, l := range f.leaves[:2] {
+			check.OK(t, l.node.Program("other", control.Update{Loose: true, Add: []control.Row{control.MAC{VNI: 100, MAC: f.host.mac, Port: "bond"}}}))
+			l.prefer(uint16(100 + i))
+		}
+		h := f.other[2]
+		h.speak()
+		arrives := func(at int) {
+			t.Helper()
+			f.quiet()
+			check.Slice(t, "forward", f.carriers(), []int{at})
+			f.copies(f.links[:]...)
+			check.OK(t, h.at.Send(f.numbered(f.host.mac, h.mac)))
+			check.Equal(t, fmt.Sprint("copies at link ", at), f.copies(f.links[:]...)[at], 1)
+		}
+		arrives(1)
+		f.leaves[0].prefer(200)
+		arrives(0)
+		f.link(0, false)
+		f.quiet()
+		f.link(0, true)
+		f.leaves[0].prefer(1)
+		arrives(1)
+	})
+}
+
+// prefer changes the preference of the leaf's Ethernet segment.
+func (l *leaf) prefer(p uint16) {
+	c := l.speaker.cfg
+	c.EthernetSegments = slices.Clone(c.EthernetSegments)
+	c.EthernetSegments[0].Preference = p
+	check.OK(l.t, l.speaker.Configure(&c))
 }

@@ -181,7 +181,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 		closed.Store(errors.Is(s.watch(ctx, events), net.ErrClosed))
 		cancel()
 	})
-	wg.Go(func() { s.loop.Run(ctx, func(bool) bool { return s.flush() }) })
+	wg.Go(func() { s.loop.Run(ctx, s.flush) })
 	wg.Go(func() { s.carriers(ctx) })
 	defer s.prober.Stop()
 	if err := s.prober.Start(); err != nil {
@@ -210,11 +210,14 @@ func (s *Speaker) do(f func(now time.Duration)) {
 
 // flush reports whether there is more to flush. No route is taken meanwhile, so that the work for peers keeps one processor busy at most:
 // Go lets a goroutine that is ready wait 10 ms for a busy one, and those of the data path should find another.
-func (s *Speaker) flush() (more bool) {
+func (s *Speaker) flush(tick bool) (more bool) {
 	s.engine.Between(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		now := s.now()
+		if tick { // tunnels that are in no segment come and go without an event
+			s.table.SetLocals(s.locals())
+		}
 		s.takeRows(now)
 		if err := s.table.Flush(now, s.owner, s.node, s.engine); err != nil {
 			s.log.Warn("rows were refused", "error", err)

@@ -117,14 +117,52 @@ func TestOwnTunnels(t *testing.T) {
 		synctest.Wait()
 		f.leaves[1].engine.Advertise(route.Route{Key: route.Key{Kind: route.Multicast, RD: route.RD{7: 9}, IP: route.AddrFrom(own)}, NumLabels: 1, Labels: [2]uint32{100},
 			NextHop: route.AddrFrom(own), Tunnel: route.AddrFrom(own), TunnelType: 6, Communities: route.Join(route.Community(check.Must(route.ParseTarget("65000:100"))(t)))})
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		left := "not heard"
-		for r := range l.speaker.Routes() {
-			if r.VTEP == own {
-				left = r.LeftOut
+		left := func() (why string) {
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			why = "not heard"
+			for r := range l.speaker.Routes() {
+				if r.VTEP == own {
+					why = r.LeftOut
+				}
+			}
+			return why
+		}
+		check.Equal(t, "left out", left(), "own")
+		change := func(edit func(c *node.Config)) {
+			t.Helper()
+			check.OK(t, l.node.Update(func(c *node.Config) error {
+				edit(c)
+				return nil
+			}))
+		}
+		change(func(c *node.Config) { c.Segments[0].Tunnels = c.Segments[0].Tunnels[:1] })
+		check.Equal(t, "left out, of a tunnel in no segment", left(), "own")
+		change(func(c *node.Config) { c.Tunnels = c.Tunnels[:1] })
+		check.Equal(t, "left out, without the tunnel", left(), "")
+	})
+}
+
+// When the first of two tunnels has failed, the rows are for the other one, which peers are told, though it is alone in the segment.
+func TestTunnelFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFabric(t, 2, Config{})
+		defer f.close()
+		l, h := f.leaves[0], newHost(1)
+		h.move(f.leaves[1], f.leaves[1].plug())
+		vy := check.Must(l.node.Tunnel("vy", node.Tunnel{Local: netip.MustParseAddr("192.0.2.101")}))(t)
+		check.OK(t, l.segment.Join(vy))
+		for _, a := range check.Must(l.segment.Switch())(t).Attachments() {
+			if a.PortName() == "vx" {
+				check.OK(t, a.Detach())
 			}
 		}
-		check.Equal(t, "left out", left, "own")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		check.Equal(t, "VTEP", l.speaker.Status().Segments[0].VTEP, netip.MustParseAddr("192.0.2.101"))
+		for r, err := range l.node.Plane().Waiting(DefaultOwner) {
+			t.Errorf("%v waits: %v", r, err)
+		}
+		check.Equal(t, "the host is known", l.where(h) != "", true)
 	})
 }

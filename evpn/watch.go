@@ -95,9 +95,7 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 		s.seen.members[e.VNI] = nil
 		s.settle(now, e.VNI)
 	case frame.EventSegmentDown:
-		for _, name := range s.seen.members[e.VNI] {
-			s.unplug(now, name, e.VNI)
-		}
+		s.unplug(now, e.VNI, 0)
 		delete(s.seen.members, e.VNI)
 		s.down(e.VNI)
 	case frame.EventAttached:
@@ -109,7 +107,7 @@ func (s *Speaker) carry(now time.Duration, e *frame.Event) {
 	case frame.EventDetached:
 		s.seen.members[e.VNI] = slices.DeleteFunc(s.seen.members[e.VNI], func(n string) bool { return n == e.Name })
 		s.table.PortGone(now, e.VNI, e.Dest)
-		s.unplug(now, e.Name, e.VNI)
+		s.unplug(now, e.VNI, e.Dest)
 		s.settle(now, e.VNI)
 	case frame.EventLocalChanged:
 		s.settleAll(now)
@@ -249,31 +247,25 @@ func (s *Speaker) locals() (list []route.Addr) {
 	return list
 }
 
-// vtep returns our address in a segment, that of the first tunnel in it that is VXLAN, and the name of the tunnel if there are several. ok is
-// false if there are only others.
+// vtep returns the name of our tunnel in a segment, the first in it that is VXLAN, and its address. ok is false if there are only others.
 func (s *Speaker) vtep(vni frame.VNI) (tunnel string, a route.Addr, ok bool) {
-	tunnels, n := s.node.Tunnels(), 0
+	tunnels := s.node.Tunnels()
+	ok = true
 	for _, name := range s.seen.members[vni] {
-		if t := tunnels[name]; t != nil {
-			if n++; tunnel == "" && t.Type() == encap.TypeVXLAN {
-				tunnel = name
+		switch t := tunnels[name]; {
+		case t == nil:
+		case t.Type() != encap.TypeVXLAN:
+			ok = false
+		default:
+			for _, a := range t.Local() {
+				if !a.IsUnspecified() {
+					return name, route.AddrFrom(a), true
+				}
 			}
+			return name, route.AddrFrom(s.cfg.VTEP), true
 		}
 	}
-	if tunnel == "" {
-		return "", a, n == 0
-	}
-	a = route.AddrFrom(s.cfg.VTEP)
-	for _, own := range tunnels[tunnel].Local() {
-		if !own.IsUnspecified() {
-			a = route.AddrFrom(own)
-			break
-		}
-	}
-	if n == 1 {
-		tunnel = ""
-	}
-	return tunnel, a, true
+	return "", route.Addr{}, ok
 }
 
 // connect notes the networks of a gateway.

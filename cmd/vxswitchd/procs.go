@@ -10,7 +10,7 @@ import (
 // after 10 ms, Linux a thread that is ready a busy processor sooner.
 const leastProcs = 4
 
-// spareProcs sets GOMAXPROCS, unless its user has, or a control group allows the program fewer processors than the host has.
+// spareProcs sets GOMAXPROCS, unless its user has, or Go has lowered it for a limit of a control group.
 func spareProcs() {
 	if n := procs(os.Getenv("GOMAXPROCS"), runtime.GOMAXPROCS(0), runtime.NumCPU()); n > 0 {
 		runtime.GOMAXPROCS(n)

@@ -23,6 +23,10 @@ func (h *host) routes(t *Table) (list []route.Route) {
 	if !h.claimed || s.Silent || s.VTEP.Bits() == 0 {
 		return nil
 	}
+	m := h.on(t)
+	if h.static && m != nil && m.shut(s.VNI) {
+		return nil
+	}
 	var moved []route.Community
 	if h.sequence > 0 || h.static {
 		moved = append(moved, route.Mobility(h.sequence, h.static))
@@ -30,7 +34,7 @@ func (h *host) routes(t *Table) (list []route.Route) {
 	targets := t.exports(s.Export, s.VNI)
 	r := route.Route{Key: route.Key{Kind: route.MACIP, RD: t.rdOf(s), MAC: h.mac}, NumLabels: 1, NextHop: s.VTEP, Communities: communities(targets, moved...)}
 	r.Labels[0] = uint32(s.VNI)
-	if m := h.on(t); m != nil {
+	if m != nil {
 		r.ESI = m.ESI
 	}
 	list = append(list, r)

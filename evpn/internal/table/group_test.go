@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// All rows behind VTEPs have the name of our tunnel, if the segment has several.
+// All rows behind VTEPs have the name of our tunnel.
 func TestTunnelNamed(t *testing.T) {
 	l := newLab(t, nil)
 	l.Learned(0, peer, multicast())
@@ -27,10 +27,10 @@ func TestTunnelNamed(t *testing.T) {
 			t.Errorf("%s: %d rows have a tunnel, want %d of %d: %q", what, n, want, all, l.list())
 		}
 	}
-	named("one tunnel", 0, 5)
+	named("without a name", 0, 5)
 	l.SetSegment(0, Segment{VNI: 100, VTEP: at(ours), Tunnel: "vy"})
 	l.SetVRF(VRF{Name: "red", L3VNI: 500, RouterMAC: mac(0xfd), VTEP: at(ours), Tunnel: "vy"})
-	named("several", 5, 5)
+	named("with one", 5, 5)
 	l.home(nil)
 	named("a host behind our port", 3, 4)
 }

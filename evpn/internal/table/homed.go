@@ -18,8 +18,8 @@ type EthernetSegment struct {
 	Election     route.Election
 	Wait         time.Duration // from when we are there until we may forward
 	Port         string
-	VNIs         []frame.VNI  // of which the port is a member, sorted
-	Dests        []frame.Dest // of these members: those that take only some frames of the port have one of their own
+	VNIs         []frame.VNI  // of which the port is a member, sorted; one may be there several times
+	Dests        []frame.Dest // of these members: those that take only some frames of the port, and others in a segment, have one of their own
 	Up           bool         // the port is there
 }
 
@@ -28,12 +28,15 @@ func equalEthernet(a, b *EthernetSegment) bool {
 		a.Up == b.Up && slices.Equal(a.VNIs, b.VNIs) && slices.Equal(a.Dests, b.Dests)
 }
 
-// dest returns that of the member of a segment, 0 if there is none.
-func (c *EthernetSegment) dest(vni frame.VNI) frame.Dest {
-	if i, ok := slices.BinarySearch(c.VNIs, vni); ok {
-		return c.Dests[i]
+// has reports whether one of the members has a Dest in a segment.
+func (c *EthernetSegment) has(vni frame.VNI, at frame.Dest) bool {
+	i, _ := slices.BinarySearch(c.VNIs, vni)
+	for ; i < len(c.VNIs) && c.VNIs[i] == vni; i++ {
+		if c.Dests[i] == at {
+			return true
+		}
 	}
-	return 0
+	return false
 }
 
 // A Role is what the member of a segment on an Ethernet segment does (RFC 7432, section 8.5; RFC 8365, section 8.3.1).
@@ -101,6 +104,8 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	}
 	if t.homed[m] = true; was.Port != m.Port {
 		t.rejoinConfigured(now, was.Port)
+	}
+	if was.Port != m.Port || was.Up != m.Up {
 		t.rejoinConfigured(now, m.Port)
 	}
 	t.unport(m, was.Dests)
@@ -110,13 +115,10 @@ func (t *Table) setEthernet(now time.Duration, c *EthernetSegment) {
 	if was.Up && !c.Up && !moved {
 		m.depart(now)
 	}
-	for _, vni := range slices.Concat(was.VNIs, c.VNIs) {
-		before, after := was.dest(vni), m.dest(vni)
-		if s := t.segments[vni]; s != nil && (moved || before != after) {
-			for _, d := range []frame.Dest{before, after} {
-				if d != 0 {
-					t.rejoin(now, s, d)
-				}
+	for _, x := range [][2]*EthernetSegment{{&was, c}, {c, &was}} {
+		for i, vni := range x[0].VNIs {
+			if s := t.segments[vni]; s != nil && (moved || !x[1].has(vni, x[0].Dests[i])) {
+				t.rejoin(now, s, x[0].Dests[i])
 			}
 		}
 	}
@@ -165,16 +167,8 @@ func (t *Table) rejoin(now time.Duration, s *segment, at frame.Dest) {
 
 // rejoinConfigured is rejoin of configured hosts, which have the name of the port.
 func (t *Table) rejoinConfigured(now time.Duration, port string) {
-	for vni, hosts := range t.configured {
-		s := t.segments[vni]
-		if s == nil {
-			continue
-		}
-		for mac := range hosts {
-			if h := s.hosts[mac]; h != nil && h.static && h.port == port {
-				h.rejoin(t, now)
-			}
-		}
+	for h := range t.configuredAt(port) {
+		h.rejoin(t, now)
 	}
 }
 
@@ -212,14 +206,15 @@ func (t *Table) awaited(now time.Duration) {
 // there: peers reach it by the other VTEPs.
 func (h *host) on(t *Table) *homed {
 	if h.static {
+		port := h.port(t)
 		for m := range t.homed {
-			if m.Port == h.port {
+			if m.Port == port {
 				return m
 			}
 		}
 		return nil
 	}
-	if m := t.ports[h.dest]; m != nil && m.dest(h.s.VNI) == h.dest {
+	if m := t.ports[h.dest]; m != nil && m.has(h.s.VNI, h.dest) {
 		return m
 	}
 	return nil
@@ -241,6 +236,9 @@ func (m *homed) member(vni frame.VNI) bool {
 func (m *homed) open(vni frame.VNI) bool {
 	return m.Up && m.member(vni) && (!m.SingleActive || m.forward[vni])
 }
+
+// shut reports whether the port is there and blocked, since another VTEP forwards. That one says the configured hosts.
+func (m *homed) shut(vni frame.VNI) bool { return m.Up && m.SingleActive && !m.forward[vni] }
 
 // addr returns the VTEP by which we take part in the election: that of the first segment.
 func (m *homed) addr() route.Addr {
@@ -291,15 +289,22 @@ func (m *homed) elect() {
 			roles[vni] = Role{}
 		}
 	}
+	changed := false
 	for vni, r := range roles {
 		if was, ok := m.roles[vni]; ok && was.equal(&r) {
 			continue
 		}
+		changed = true
 		if m.roles[vni] = r; m.t.cfg.Role != nil {
 			m.t.cfg.Role(vni, m.Port, r)
 		}
 		if m.t.segments[vni] == nil {
 			delete(m.roles, vni)
+		}
+	}
+	if changed {
+		for h := range m.t.configuredAt(m.Port) {
+			m.t.touch(h)
 		}
 	}
 }
@@ -316,7 +321,7 @@ func (m *homed) routes(t *Table) (list []route.Route) {
 	list = append(list, route.Route{Key: route.Key{Kind: route.Segment, RD: rd, Segment: m.ESI, IP: us}, NextHop: us,
 		Communities: communities(nil, route.ESImport(m.ESI), m.Election.Community())})
 	var targets []route.Target
-	for _, vni := range m.VNIs {
+	for _, vni := range slices.Compact(slices.Clone(m.VNIs)) {
 		s := t.segments[vni]
 		if s == nil || s.Silent || s.VTEP.Bits() == 0 {
 			continue
@@ -368,7 +373,7 @@ func (t *Table) Ethernets() (list []Ethernet) {
 					x.Candidates = append(x.Candidates, c.Addr.Netip())
 				}
 			}
-			for _, vni := range m.VNIs {
+			for _, vni := range slices.Compact(slices.Clone(m.VNIs)) {
 				x.Networks = append(x.Networks, EthernetNetwork{vni, m.forward[vni]})
 			}
 		}

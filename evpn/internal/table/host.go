@@ -27,7 +27,6 @@ type host struct {
 	absent   bool         // the port is without a carrier: see absent.go
 	override bool         // a row of ours replaces what the switch has learned
 	dest     frame.Dest   // 0 for a static one
-	port     string       // of a static one
 	sequence uint32       // of our claim
 	addrs    []address    // that it has said
 	fixed    []address    // that are configured

@@ -16,7 +16,7 @@ import (
 type Segment struct {
 	VNI         frame.VNI
 	VTEP        route.Addr     // ours in the segment
-	Tunnel      string         // its name, if the segment has several
+	Tunnel      string         // its name, which rows have: the first of the node may be another one
 	RD          route.RD       // zero = the router ID and a number
 	Import      []route.Target // nil = any AS with the VNI
 	Export      []route.Target // nil = our AS and the VNI

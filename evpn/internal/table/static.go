@@ -1,9 +1,8 @@
 package table
 
 import (
-	"maps"
+	"iter"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/evpn/internal/route"
@@ -15,6 +14,16 @@ import (
 type configured struct {
 	addrs map[address]int
 	ports map[string]int
+}
+
+// port returns that of a configured host, of several the first by name, "" if none has it.
+func (h *host) port(t *Table) (first string) {
+	for p := range t.configured[h.s.VNI][h.mac].ports {
+		if first == "" || p < first {
+			first = p
+		}
+	}
+	return first
 }
 
 // Configured says that the configuration has a host on a port once more (1), or once less (-1). The host never moves. ip may be none.
@@ -48,10 +57,7 @@ func (t *Table) Configured(now time.Duration, vni frame.VNI, mac frame.MAC, ip n
 func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
 	h := s.host(mac)
 	is, ok := t.configured[s.VNI][mac]
-	h.fixed, h.port = nil, ""
-	if ports := slices.Sorted(maps.Keys(is.ports)); len(ports) > 0 {
-		h.port = ports[0]
-	}
+	h.fixed = nil
 	for a := range is.addrs {
 		if a.ip.Bits() != 0 {
 			h.fixed = append(h.fixed, a)
@@ -65,6 +71,19 @@ func (t *Table) configure(now time.Duration, s *segment, mac frame.MAC) {
 		t.gone(now, h)
 	}
 	t.touch(h)
+}
+
+// configuredAt iterates over the hosts that are configured on a port, in no order.
+func (t *Table) configuredAt(port string) iter.Seq[*host] {
+	return func(yield func(*host) bool) {
+		for vni, hosts := range t.configured {
+			for mac := range hosts {
+				if s := t.segments[vni]; s != nil && s.hosts[mac] != nil && s.hosts[mac].static && s.hosts[mac].port(t) == port && !yield(s.hosts[mac]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // local counts the routes that we have to a prefix.
