@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -93,7 +94,10 @@ func readable(w *setting.Check, field, file string) bool {
 	}
 	_, err := os.ReadFile(file)
 	if err != nil {
-		w.Wrong(field, file, "%v", errors.Unwrap(err)) // without the path
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err
+		}
+		w.Wrong(field, file, "%v", err)
 	}
 	return err == nil
 }

@@ -45,7 +45,9 @@ func adviseMetrics(err error) error {
 
 // adviseSocket adds advice to an error of a directory that the control socket needs.
 func adviseSocket(dir string, err error) error {
-	err = errors.Unwrap(err) // without its path, which may be that of a temporary directory
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err // the path may be that of a temporary directory
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("directory %s: %w: make it for the user of the node, or choose another path", dir, err)
 	}
