@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -32,6 +35,20 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// startSelf starts this program, by a command such as env, as the one of a variable of its environment, and waits until that is ready.
+func startSelf(t *testing.T, h *netns.Host, by []string, variable, value string, args ...string) *netns.Proc {
+	exe := check.Must(os.Executable())(t)
+	p := h.Start(by[0], slices.Concat(by[1:], []string{variable + "=" + value, exe}, args)...)
+	p.Want("ready")
+	return p
+}
+
+// connect returns a connection with a program at a socket.
+func connect(t *testing.T, socket string) (net.Conn, *bufio.Reader) {
+	c := check.Must(net.Dial("unix", socket))(t)
+	return c, bufio.NewReader(c)
 }
 
 // A contender is a leaf that hears the feeder.

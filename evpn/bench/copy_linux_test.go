@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -23,12 +22,7 @@ const (
 )
 
 func startCopy(t *testing.T, h *netns.Host) *netns.Proc {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := h.Start(ahead[0], append(ahead[1:], copyProgram+"=yes", exe)...)
-	p.Want("ready")
+	p := startSelf(t, h, ahead, copyProgram, "yes")
 	for _, name := range []string{copyA, copyB} {
 		h.IP("link", "set", name, "up")
 	}

@@ -44,14 +44,8 @@ const datapath = "VXSWITCH_EVPN_DATAPATH"
 // startNode starts a node by a command such as env.
 func startNode(t *testing.T, h *netns.Host, by ...string) *ours {
 	socket := filepath.Join(t.TempDir(), "sock")
-	exe, err := os.Executable()
-	check.OK(t, err)
-	o := &ours{t: t, proc: h.Start(by[0], append(by[1:], program+"="+socket, exe)...)}
-	o.proc.Want("ready")
-	if o.conn, err = net.Dial("unix", socket); err != nil {
-		t.Fatal(err)
-	}
-	o.in = bufio.NewReader(o.conn)
+	o := &ours{t: t, proc: startSelf(t, h, by, program, socket)}
+	o.conn, o.in = connect(t, socket)
 	return o
 }
 

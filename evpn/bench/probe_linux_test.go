@@ -72,14 +72,8 @@ type probe struct {
 
 func startProbe(t *testing.T, h *netns.Host, from, to string) *probe {
 	socket := filepath.Join(t.TempDir(), "probe")
-	exe, err := os.Executable()
-	check.OK(t, err)
-	p := &probe{t: t, proc: h.Start(ahead[0], append(ahead[1:], probeProgram+"="+socket, exe, from, to)...)}
-	p.proc.Want("ready")
-	if p.conn, err = net.Dial("unix", socket); err != nil {
-		t.Fatal(err)
-	}
-	p.in = bufio.NewReader(p.conn)
+	p := &probe{t: t, proc: startSelf(t, h, ahead, probeProgram, socket, from, to)}
+	p.conn, p.in = connect(t, socket)
 	return p
 }
 
